@@ -1,4 +1,4 @@
-// The real API app on the in-memory twin, for tests of the edge.
+// The real API app on the memory store, for tests of the edge.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'

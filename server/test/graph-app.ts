@@ -1,4 +1,4 @@
-// The API on the in-memory twin, with jobs that run after each other.
+// The API on the memory store, with jobs that run after each other.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { AttemptEnd } from '../src/domain/queue/attempt.ts'

@@ -1,14 +1,9 @@
 // The statements that fire, that enqueue many triggers, and that finish on the fast path, with full-size parameters,
 // for the test that checks their query plans.
-import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/jobs.sql.ts'
+import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/triggers.sql.ts'
 import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
-import {
-  claimFired,
-  fireFast,
-  fireSlots,
-  lockCursors,
-  lockDirectWorker,
-} from '../src/postgres/scheduling/slots.sql.ts'
+import { fireFast, fireSlots } from '../src/postgres/scheduling/fire-slots.sql.ts'
+import { claimFired, lockCursors, lockDirectWorker } from '../src/postgres/scheduling/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const second = `to_ms(date_trunc('second', now()))`
@@ -82,7 +77,7 @@ export const hotFireStatements: HotStatement[] = [
       `SELECT md5('7')::uuid`,
       `SELECT 'shared'`,
       'SELECT 2',
-      `SELECT json_agg(json_build_object('b', gen_random_uuid(), 'n', 100)) FROM generate_series(1, 10) AS n`,
+      `SELECT json_agg(json_build_object('batch_id', gen_random_uuid(), 'size', 100)) FROM generate_series(1, 10) AS n`,
       'SELECT 1',
     ],
     types: 'uuid, text, int, json, int',

@@ -21,7 +21,7 @@ const items = (fields: string, count = 1_000) =>
   `SELECT json_agg(json_build_object(${fields})) FROM generate_series(1, ${count}) AS n`
 const page = [tenant, lastId, 'SELECT 0', 'SELECT 9e12', 'SELECT 51', 'SELECT 10000', oneJob]
 const pageTypes = 'uuid, uuid, float8, float8, bigint, bigint, uuid'
-const node = `'e', md5('live' || n)::uuid`
+const node = `'execution_id', md5('live' || n)::uuid`
 
 export const hotRunStatements: HotStatement[] = [
   {
@@ -57,37 +57,48 @@ export const hotRunStatements: HotStatement[] = [
     statement: make.insertRuns,
     values: [
       items(
-        `'r', md5('new' || n)::uuid, 't', '${defaultTenantId}', 'k', 'trigger', 's', 0, 'j', json_build_array(${job}),
-        'roles', 'r', 'states', 'u', 'v', '[1]'::json, 'e', '[null]'::json, 'edges', '[]'::json`,
+        `'run_id', md5('new' || n)::uuid, 'tenant_id', '${defaultTenantId}', 'kind', 'trigger', 'slot_ms', 0, 'job_ids', json_build_array(${job}),
+        'roles', 'r', 'states', 'u', 'versions', '[1]'::json, 'execution_ids', '[null]'::json, 'edges', '[]'::json`,
         200,
       ),
-      items(`'r', md5('new' || n % 200)::uuid, 'j', ${job}, 'v', 1, 'e', gen_random_uuid()`),
+      items(
+        `'run_id', md5('new' || n % 200)::uuid, 'job_id', ${job}, 'version', 1, 'execution_id', gen_random_uuid()`,
+      ),
     ],
     types: 'json, json',
   },
   { statement: advance.selectNotes, values: [runs, 'SELECT 20000'], types: 'uuid[], bigint' },
   {
     statement: advance.selectUnrun,
-    values: [items(`'r', md5('run' || n)::uuid, 'j', ${job}, 's', 0`)],
+    values: [items(`'run_id', md5('run' || n)::uuid, 'job_id', ${job}, 'slot_ms', 0`)],
     types: 'json',
   },
   { statement: advance.lockMembers, values: [jobs], types: 'uuid[]' },
   { statement: advance.lockNodes, values: [executions], types: 'uuid[]' },
-  { statement: advance.letNodesGo, values: [items(`'n', n, 'l', 'shared', ${node}`)], types: 'json' },
+  { statement: advance.letNodesGo, values: [items(`'number', n, 'lane', 'shared', ${node}`)], types: 'json' },
   { statement: advance.selectNames, values: [jobs], types: 'uuid[]' },
-  { statement: advance.skipNodes, values: [items(`'r', 'dependency', 'm', 'no', ${node}`)], types: 'json' },
+  {
+    statement: advance.skipNodes,
+    values: [items(`'reason', 'dependency', 'message', 'no', ${node}`)],
+    types: 'json',
+  },
   {
     statement: advance.writePlans,
-    values: [items(`'r', md5('run' || n)::uuid, 'v', '[1]'::json, 'e', '[null]'::json`, 200)],
+    values: [
+      items(`'run_id', md5('run' || n)::uuid, 'versions', '[1]'::json, 'execution_ids', '[null]'::json`, 200),
+    ],
     types: 'json',
   },
   {
     statement: advance.writeRuns,
     values: [
-      items(`'r', md5('run' || n)::uuid, 't', 'RUNNING', 's', 'g', 'u', false, 'o', n % 2 = 0`, 200),
+      items(
+        `'run_id', md5('run' || n)::uuid, 'status', 'RUNNING', 'states', 'g', 'unfired', false, 'is_over', n % 2 = 0`,
+        200,
+      ),
       some('n', 1_000),
       executions,
-      items(`'j', ${job}, 'r', md5('run' || n)::uuid`, 200),
+      items(`'job_id', ${job}, 'run_id', md5('run' || n)::uuid`, 200),
     ],
     types: 'json, bigint[], uuid[], json',
   },
@@ -95,18 +106,21 @@ export const hotRunStatements: HotStatement[] = [
   { statement: again.selectBlocker, values: [oneJob], types: 'uuid' },
   {
     statement: again.selectEnds,
-    values: [items(`'j', ${job}, ${node}`), 'SELECT 0', 'SELECT 9e12'],
+    values: [items(`'job_id', ${job}, ${node}`), 'SELECT 0', 'SELECT 9e12'],
     types: 'json, float8, float8',
   },
   {
     statement: again.insertAgain,
-    values: [oneRun, items(`'e', gen_random_uuid(), 'j', ${job}, 'v', 1, 'kind', 'retry'`)],
+    values: [
+      oneRun,
+      items(`'execution_id', gen_random_uuid(), 'job_id', ${job}, 'version', 1, 'kind', 'retry'`),
+    ],
     types: 'uuid, json',
   },
   { statement: read.selectRun, values: [tenant, oneRun], types: 'uuid, uuid' },
   {
     statement: read.selectNodes,
-    values: [items(`'p', n, 'j', ${job}, ${node}`), 'SELECT 9e12'],
+    values: [items(`'node_index', n, 'job_id', ${job}, ${node}`), 'SELECT 9e12'],
     types: 'json, float8',
   },
   { statement: read.listRuns, values: page, types: pageTypes },

@@ -8,6 +8,7 @@ import * as rollupStatements from '../src/postgres/history/rollups.sql.ts'
 import * as searchStatements from '../src/postgres/history/search.sql.ts'
 import { selectState } from '../src/postgres/jobs/change-job.sql.ts'
 import * as jobStatements from '../src/postgres/jobs/jobs.sql.ts'
+import * as triggerStatements from '../src/postgres/jobs/triggers.sql.ts'
 import {
   lockHolders,
   noteBatched,
@@ -68,7 +69,7 @@ const conditions = [
   ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`],
 ]
 const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text'
-const triggeredJobs = `SELECT json_agg(json_build_object('t', (${tenant}), 'j', ${job})) FROM generate_series(1, 200) AS n`
+const triggeredJobs = `SELECT json_agg(json_build_object('tenant_id', (${tenant}), 'job_id', ${job})) FROM generate_series(1, 200) AS n`
 const goneJobs = `SELECT json_agg(json_build_object('j', ${job}, 'm', 'gone')) FROM generate_series(1, 20) AS n`
 const routes = `SELECT array_agg(CASE n WHEN 1 THEN 'server' ELSE 'worker t h' || n END) FROM generate_series(1, 50) AS n`
 /** The same word of 2,000 executions. */
@@ -88,7 +89,7 @@ export const hotStatements: HotStatement[] = [
   {
     statement: loadCursors,
     values: [
-      `SELECT json_agg(json_build_object('id', n, 'due', NULL, 'job', NULL)) FROM generate_series(0, 63) AS n`,
+      `SELECT json_agg(json_build_object('partition_id', n)) FROM generate_series(0, 63) AS n`,
       `SELECT to_ms(now() + interval '1 minute')`,
       'SELECT 1000',
       `SELECT to_ms(now() + interval '1 hour')`,
@@ -281,8 +282,8 @@ export const hotStatements: HotStatement[] = [
     values: [tenant, 'SELECT NULL', 'SELECT NULL', 'SELECT 10001'],
     types: 'uuid, text, text, bigint',
   },
-  { statement: jobStatements.lockJobs, values: [triggeredJobs], types: 'json' },
-  ...[jobStatements.lockFreeJobs, jobStatements.lockHeldJobs].map((statement) => ({
+  { statement: triggerStatements.lockJobs, values: [triggeredJobs], types: 'json' },
+  ...[triggerStatements.lockFreeJobs, triggerStatements.lockHeldJobs].map((statement) => ({
     statement,
     values: [triggeredJobs, 'SELECT array_agg(worker_id) FROM workers'],
     types: 'json, uuid[]',
@@ -373,12 +374,12 @@ export const hotStatements: HotStatement[] = [
     types: `${conditionTypes}, bigint, uuid`,
   })),
   {
-    statement: jobStatements.countBackfill,
+    statement: triggerStatements.countBackfill,
     values: [`SELECT md5('7')::uuid`],
     types: 'uuid',
   },
   {
-    statement: jobStatements.insertTriggers,
+    statement: triggerStatements.insertTriggers,
     values: [
       `SELECT json_agg(json_build_object('n', n, 't', (${tenant}), 'e', gen_random_uuid(), 'j', ${job}, 'l',
         'shared', 'w', (SELECT worker_id FROM workers LIMIT 1), 'r', 'server')) FROM generate_series(1, 200) AS n`,

@@ -1,7 +1,7 @@
 // The schema of a migrated database as SQL that makes it: the text of schema.sql. Read from the catalogue, because the
 // embedded PostgreSQL comes without pg_dump. The partitions of single days are left out.
 import type pg from 'pg'
-import { schemaSubjects, type TableNote } from '../src/postgres/schema/tables.ts'
+import { schemaSubjects, type TableNote } from '../testing/schema/tables.ts'
 
 interface Part {
   table: string

@@ -11,13 +11,13 @@ import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Feed {
   /** The current position: earlier events are not reported. */
-  begin(): Promise<FeedPlace>
+  begin(): Promise<FeedMark>
   /** The events since a position. */
   look(query: FeedQuery): Promise<FeedLook>
 }
 
 /** Where a reader is; its text is for the store alone. */
-export type FeedPlace = string & { readonly unit: 'FeedPlace' }
+export type FeedMark = string & { readonly unit: 'FeedMark' }
 
 /** How long a transaction may take for its records to be reported. */
 export const lateMsMax = 10_000
@@ -30,7 +30,7 @@ export const feedOthersMax = 20
 
 export interface FeedQuery {
   tenantId: string
-  since: FeedPlace
+  since: FeedMark
   /** Executions that are known to run: their end is no start. */
   running: readonly string[]
   /** Graph runs that had not ended when last seen. */
@@ -38,7 +38,7 @@ export interface FeedQuery {
 }
 
 export interface FeedLook {
-  place: FeedPlace
+  mark: FeedMark
   at: EpochMs
   /** Attempts that began, as far as is known by now. */
   started: number

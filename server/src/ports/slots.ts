@@ -89,7 +89,7 @@ export interface SlotToFire {
   overlapPolicy: OverlapPolicy
   /** It waits to be counted instead of being claimable at once. */
   limited: boolean
-  /** It is a row of its own from the start instead of a place in a batch. */
+  /** It is a row of its own from the start instead of a position in a batch. */
   ownRow: boolean
   /** A late slot is owed: where an on-time one would be skipped because of overlap, it waits. */
   late: boolean

@@ -1,4 +1,4 @@
-// The only way to wait. A virtual twin of it lets the simulator skip idle time.
+// The only way to wait. The virtual timers of the simulator skip idle time.
 import type { StopSignal } from '../lib/stop.ts'
 
 export interface Timers {

@@ -35,7 +35,9 @@ export function checkGraphs(picture: Picture): void {
 function checkRun(picture: Picture, run: GraphRunRow, own: readonly Recorded[]): void {
   const { say } = picture
   const { runId, jobIds, executionIds, roles, states, resumes, status } = run
-  const places = new Map(executionIds.flatMap((id, place) => (id === null ? [] : [[id, place] as const])))
+  const nodeIndexes = new Map(
+    executionIds.flatMap((id, nodeIndex) => (id === null ? [] : [[id, nodeIndex] as const])),
+  )
   for (const [jobId, list] of Map.groupBy(own, (one) => one.jobId))
     if (list.length > resumes + 1)
       say(
@@ -44,12 +46,12 @@ function checkRun(picture: Picture, run: GraphRunRow, own: readonly Recorded[]):
       )
   if (resumes > 0) return
   for (const { executionId } of own)
-    if (!places.has(executionId))
+    if (!nodeIndexes.has(executionId))
       say('I19', `${executionId} says it is in run ${runId}, which does not know it`)
-  jobIds.forEach((jobId, place) => {
-    const [role, state] = [roles[place]!, states[place]!]
+  jobIds.forEach((jobId, nodeIndex) => {
+    const [role, state] = [roles[nodeIndex]!, states[nodeIndex]!]
     if (role === 'o') return
-    const executionId = executionIds[place]
+    const executionId = executionIds[nodeIndex]
     const execution = own.find((one) => one.executionId === executionId)
     const name = `job ${jobId} of run ${runId}`
     if (state === 'o') {
@@ -60,17 +62,22 @@ function checkRun(picture: Picture, run: GraphRunRow, own: readonly Recorded[]):
     const outcome = execution?.last.outcome === 'lost' ? 'failed' : execution?.last.outcome
     if (outcome !== LETTERS[state])
       say('I19', `${name} is ${state}, and its execution ${executionId} ${outcome}`)
-    if (execution !== undefined && role === 'i') checkTurn(picture, run, place, execution)
+    if (execution !== undefined && role === 'i') checkTurn(picture, run, nodeIndex, execution)
   })
-  const inside = [...states].filter((_, place) => roles[place] !== 'o').join('')
+  const inside = [...states].filter((_, nodeIndex) => roles[nodeIndex] !== 'o').join('')
   const expected = /[ft]/.test(inside) ? 'FAILED' : inside.includes('c') ? 'CANCELLED' : 'SUCCEEDED'
   if (status !== (run.cancelMessage === null ? expected : 'CANCELLED'))
     say('I19', `run ${runId} is ${status}: ${inside}`)
 }
 
-function checkTurn({ say, executions }: Picture, run: GraphRunRow, place: number, execution: Recorded): void {
+function checkTurn(
+  { say, executions }: Picture,
+  run: GraphRunRow,
+  nodeIndex: number,
+  execution: Recorded,
+): void {
   const { executionId, attempts, last, calls } = execution
-  const parents = run.edges.filter(([, child]) => child === place)
+  const parents = run.edges.filter(([, child]) => child === nodeIndex)
   const isMet = ([parent, , rule]: GraphRunRow['edges'][number]) => RULES[rule]!.includes(run.states[parent]!)
   if (last.skipReason === 'dependency') {
     if (parents.every(isMet))
@@ -82,7 +89,7 @@ function checkTurn({ say, executions }: Picture, run: GraphRunRow, place: number
   for (const edge of parents) {
     const [parent, , rule] = edge
     if (!isMet(edge))
-      say('I19', `${executionId} ran on ${rule} of place ${parent}, which was ${run.states[parent]}`)
+      say('I19', `${executionId} ran on ${rule} of nodeIndex ${parent}, which was ${run.states[parent]}`)
     const before = executions.get(run.executionIds[parent] ?? '')
     if (run.roles[parent] !== 'o' && before !== undefined && before.last.recordedAt > begunAt + clockMs)
       say(

@@ -202,7 +202,7 @@ function graphTables(store: MemoryStore, jobs: readonly JobRow[]): Record<string
       job_ids: graph.plan.nodes.map(({ jobId }) => jobId),
       versions: graph.plan.nodes.map(({ version }) => version),
       execution_ids: graph.plan.nodes.map(({ executionId }) => executionId),
-      replaced: replaced.map(({ place, executionId, resume }) => [place, executionId, resume]),
+      replaced: replaced.map(({ nodeIndex, executionId, resume }) => [nodeIndex, executionId, resume]),
     })),
     run_roots: [...store.runRoots.values()].flatMap((roots) => [...roots.values()].map(toColumns)),
     run_notes: [...store.runNotes.values()].flatMap((notes) => notes.map(toColumns)),
@@ -214,9 +214,9 @@ function requestTables({ operations, requests }: MemoryStore): Record<string, Ro
     operations: [...operations.values()].map(({ operation, nextAt, failures }) =>
       toColumns({ ...operation, nextAt, failures }),
     ),
-    idempotency_keys: [...requests].map(([place, { reply, fingerprint, createdAt }]) => {
-      const space = place.indexOf(' ')
-      const [tenant_id, key] = [place.slice(0, space), place.slice(space + 1)]
+    idempotency_keys: [...requests].map(([nodeIndex, { reply, fingerprint, createdAt }]) => {
+      const space = nodeIndex.indexOf(' ')
+      const [tenant_id, key] = [nodeIndex.slice(0, space), nodeIndex.slice(space + 1)]
       return { tenant_id, key, fingerprint, created_at: createdAt, ...reply }
     }),
   }

@@ -31,7 +31,7 @@ export interface Track {
 }
 
 /** The settings of each job besides its dependencies; the same for every store. */
-export type JobChanges = (place: number) => Partial<NewJob>
+export type JobChanges = (nodeIndex: number) => Partial<NewJob>
 
 /** Looks in vain in a row, after which nothing comes any more. */
 const idleRoundsMax = 20
@@ -39,7 +39,7 @@ const idleRoundsMax = 20
 export class GraphDrive {
   readonly #store: GraphStore
   readonly #dice: Dice
-  readonly #byJob = new Map<string, { track: Track; place: number }>()
+  readonly #byJob = new Map<string, { track: Track; nodeIndex: number }>()
   readonly #steppers: RunStepper[]
   readonly #releaser: Releaser
   /** Roots that are still to fire for the slot of their run. */
@@ -61,13 +61,13 @@ export class GraphDrive {
     this.#releaser = new Releaser({ ...same, maintenance: s.maintenance })
   }
 
-  /** Jobs in the order of their places. */
+  /** Jobs in the order of their nodeIndexes. */
   async create(shape: Shape, script: NodeScript[], changesOf: JobChanges = () => ({})): Promise<Track> {
     const { s } = this.#store
     const jobs: NewJob[] = []
     const parents = Map.groupBy(shape.edges, ({ child }) => child)
-    for (let place = 0; place < shape.nodes; place++) {
-      const dependsOn = (parents.get(place) ?? []).map(({ parent, on }) => ({
+    for (let nodeIndex = 0; nodeIndex < shape.nodes; nodeIndex++) {
+      const dependsOn = (parents.get(nodeIndex) ?? []).map(({ parent, on }) => ({
         jobId: jobs[parent]!.jobId,
         on,
       }))
@@ -78,14 +78,14 @@ export class GraphDrive {
         initial_delay_ms: 1_000,
         max_delay_ms: 1_000,
       } as const
-      jobs.push(await s.createJob({ name: `${place}`, retryPolicy, ...changesOf(place), ...own }))
+      jobs.push(await s.createJob({ name: `${nodeIndex}`, retryPolicy, ...changesOf(nodeIndex), ...own }))
     }
     // The first to be made has the least id.
     const graphId = jobs[0]!.jobId
     const track: Track = { shape, jobs, script, graphId, runId: '' }
-    for (const [place, { jobId }] of jobs.entries()) this.#byJob.set(jobId, { track, place })
-    for (const [place, job] of jobs.entries())
-      if (script[place]!.fate === 'paused') await change(s, job, pause())
+    for (const [nodeIndex, { jobId }] of jobs.entries()) this.#byJob.set(jobId, { track, nodeIndex })
+    for (const [nodeIndex, job] of jobs.entries())
+      if (script[nodeIndex]!.fate === 'paused') await change(s, job, pause())
     return track
   }
 
@@ -106,8 +106,8 @@ export class GraphDrive {
   /** In all that did not go well the next time everything does. */
   async resume(track: Track): Promise<'resumed' | 'nothing'> {
     const { s, graphRuns } = this.#store
-    for (const [place, job] of track.jobs.entries())
-      if (track.script[place]!.fate === 'paused') await change(s, job, resume())
+    for (const [nodeIndex, job] of track.jobs.entries())
+      if (track.script[nodeIndex]!.fate === 'paused') await change(s, job, resume())
     track.script = track.script.map(() => ({ fate: 'succeeded', losses: 0 }))
     const tools = { newExecutionId: () => s.ids.nextBatch(), laneOf: () => sharedLane }
     const { tenantId } = track.jobs[0]!
@@ -199,8 +199,8 @@ export class GraphDrive {
   }
 
   #scriptOf(jobId: string): NodeScript {
-    const { track, place } = this.#byJob.get(jobId)!
-    return track.script[place]!
+    const { track, nodeIndex } = this.#byJob.get(jobId)!
+    return track.script[nodeIndex]!
   }
 }
 

@@ -50,9 +50,9 @@ for (const shape of [chain(200), fan(200)]) {
         (): NodeScript => ({ ...calm, losses: drawLosses(dice) }),
       )
       const records = await playOne(t, open, shape, script)
-      for (const [place, { state, executions }] of records.entries()) {
+      for (const [nodeIndex, { state, executions }] of records.entries()) {
         assert.equal(state, 'succeeded')
-        const { losses } = script[place]!
+        const { losses } = script[nodeIndex]!
         assert.deepEqual(executions, [[...Array<string>(losses).fill('lost'), 'succeeded']])
       }
     })
@@ -127,16 +127,17 @@ async function playMany(
     // Nodes that had succeeded, with all nodes above them, did not run again; every other node now ends well.
     const { edges } = track.shape
     const again = new Set<number>()
-    for (const [place, record] of records.entries()) {
-      const before = first[index]![place]!
+    for (const [nodeIndex, record] of records.entries()) {
+      const before = first[index]![nodeIndex]!
       const isWell = before.state === 'succeeded' || before.state === 'dependency'
       // Parents come first.
-      if (!isWell || edges.some(({ parent, child }) => child === place && again.has(parent))) again.add(place)
-      if (!again.has(place)) assert.deepEqual(record, before)
+      if (!isWell || edges.some(({ parent, child }) => child === nodeIndex && again.has(parent)))
+        again.add(nodeIndex)
+      if (!again.has(nodeIndex)) assert.deepEqual(record, before)
       else
         assert.ok(
           record.state === 'succeeded' || record.state === 'dependency',
-          `${place} is ${record.state}`,
+          `${nodeIndex} is ${record.state}`,
         )
     }
     assert.equal(await drive.resume(track), 'nothing')
@@ -159,7 +160,7 @@ async function checkMany(
     const view = await viewOf(store, track)
     const records = recordsOf(view, track, attempts)
     const expected = states.map(
-      (state, place): NodeRecord => ({ state, executions: [endsOf(state, track.script[place]!)] }),
+      (state, nodeIndex): NodeRecord => ({ state, executions: [endsOf(state, track.script[nodeIndex]!)] }),
     )
     assert.deepEqual(records, expected, track.shape.name)
     assert.equal(view.status, status)
@@ -216,7 +217,7 @@ function checkOrder(
 ): void {
   const byJob = new Map(plan.map(({ jobId, executionId }) => [jobId, attempts.get(executionId!)!]))
   for (const { parent, child } of shape.edges) {
-    const [before, after] = [parent, child].map((place) => byJob.get(jobs[place]!.jobId)!)
+    const [before, after] = [parent, child].map((nodeIndex) => byJob.get(jobs[nodeIndex]!.jobId)!)
     if (after![0]!.skipReason !== null) continue
     const isLater = after![0]!.enqueuedAt >= before!.at(-1)!.recordedAt
     assert.ok(isLater, `${child} was enqueued before ${parent} had ended`)
@@ -231,9 +232,9 @@ function drawLosses(dice: Dice): number {
 function drawScript(dice: Dice, { nodes, edges }: Shape): NodeScript[] {
   const failing = dice.pick([0, 0.05, 0.2])
   const inner = new Set(edges.map(({ child }) => child))
-  return Array.from({ length: nodes }, (_, place): NodeScript => {
+  return Array.from({ length: nodes }, (_, nodeIndex): NodeScript => {
     const luck = dice.chance(failing)
-    const bad = inner.has(place)
+    const bad = inner.has(nodeIndex)
       ? (['failed', 'timed_out', 'cancelled', 'paused'] as const)
       : (['failed'] as const)
     return { fate: luck ? dice.pick(bad) : 'succeeded', losses: drawLosses(dice) }

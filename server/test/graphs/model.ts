@@ -28,15 +28,15 @@ export function foretell(
 ): Foretold {
   const states = new Map<number, NodeState>(kept)
   while (states.size < nodes) {
-    for (let place = 0; place < nodes; place++) {
-      const parents = edges.filter(({ child }) => child === place)
-      if (states.has(place) || parents.some(({ parent }) => !states.has(parent))) continue
+    for (let nodeIndex = 0; nodeIndex < nodes; nodeIndex++) {
+      const parents = edges.filter(({ child }) => child === nodeIndex)
+      if (states.has(nodeIndex) || parents.some(({ parent }) => !states.has(parent))) continue
       const isMet = parents.every(({ parent, on }) => isMetBy(on, states.get(parent)!))
-      states.set(place, isMet ? fates[place]! : 'dependency')
+      states.set(nodeIndex, isMet ? fates[nodeIndex]! : 'dependency')
     }
   }
-  const all = Array.from({ length: nodes }, (_, place) => states.get(place)!)
-  return { states: all, status: statusOf(all.filter((_, place) => !outside.has(place))) }
+  const all = Array.from({ length: nodes }, (_, nodeIndex) => states.get(nodeIndex)!)
+  return { states: all, status: statusOf(all.filter((_, nodeIndex) => !outside.has(nodeIndex))) }
 }
 
 export function isMetBy(rule: string, state: NodeState): boolean {

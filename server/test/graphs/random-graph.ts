@@ -1,5 +1,5 @@
-// Graphs by the places of their nodes, from a seed. A parent always has a lower place than its child, so none has a
-// cycle; place 0 is a root.
+// Graphs by the places of their nodes, from a seed. A parent always has a lower nodeIndex than its child, so none has a
+// cycle; nodeIndex 0 is a root.
 import { DEPENDENCY_RULES } from '@carillon/contract/constants.ts'
 import type { DependencyRule } from '../../src/domain/graphs/graph.ts'
 import type { Dice } from '../fuzz/dice.ts'
@@ -21,7 +21,7 @@ export function diamond(): Shape {
 }
 
 export function chain(nodes: number): Shape {
-  const parents = Array.from({ length: nodes }, (_, place) => (place === 0 ? [] : [place - 1]))
+  const parents = Array.from({ length: nodes }, (_, nodeIndex) => (nodeIndex === 0 ? [] : [nodeIndex - 1]))
   return { name: `a chain of ${nodes}`, nodes, edges: after(parents) }
 }
 

@@ -128,8 +128,9 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'fan-in let go twice',
     file: 'domain/graphs/graph-run.ts',
-    find: "if (states[place] !== 'blocked' || news.isCancelled) continue",
-    replace: "if ((states[place] !== 'blocked' && states[place] !== 'going') || news.isCancelled) continue",
+    find: "if (states[nodeIndex] !== 'blocked' || news.isCancelled) continue",
+    replace:
+      "if ((states[nodeIndex] !== 'blocked' && states[nodeIndex] !== 'going') || news.isCancelled) continue",
     wrong: 'a node goes again when its second parent ends',
   },
   {

@@ -4,9 +4,9 @@ import type { PlantedBug } from './planted-bug.ts'
 export const STORE_BUGS: readonly PlantedBug[] = [
   {
     name: 'slot that may wait is forgotten',
-    file: 'postgres/scheduling/slots.sql.ts',
-    find: "FROM judged WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')",
-    replace: "FROM judged WHERE answer IN ('fired', 'overlap', 'misfire', 'exclusion')",
+    file: 'postgres/scheduling/fire-slots.sql.ts',
+    find: "WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')",
+    replace: "WHERE answer IN ('fired', 'overlap', 'misfire', 'exclusion')",
     wrong: 'the cursor moves past a slot that was to wait, and neither it nor a skip is written',
   },
   {

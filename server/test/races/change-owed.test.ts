@@ -4,7 +4,8 @@ import test from 'node:test'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { lockJob, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
 import { releaseWaiting } from '../../src/postgres/queue/maintenance.sql.ts'
-import { fireSlots, lockCursors } from '../../src/postgres/scheduling/slots.sql.ts'
+import { fireSlots } from '../../src/postgres/scheduling/fire-slots.sql.ts'
+import { lockCursors } from '../../src/postgres/scheduling/slots.sql.ts'
 import {
   change,
   type Decision,

@@ -7,8 +7,8 @@ import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { lockJob, selectState, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
-import { insertTriggers, lockFreeJobs } from '../../src/postgres/jobs/jobs.sql.ts'
-import { fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
+import { insertTriggers, lockFreeJobs } from '../../src/postgres/jobs/triggers.sql.ts'
+import { fireSlots } from '../../src/postgres/scheduling/fire-slots.sql.ts'
 import {
   change,
   type Decision,

@@ -18,7 +18,7 @@ import {
 import { reviveRun } from '../../src/postgres/graphs/resume-run.sql.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { claimStarts, insertRuns } from '../../src/postgres/graphs/start-runs.sql.ts'
-import { insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
+import { insertTriggers } from '../../src/postgres/jobs/triggers.sql.ts'
 import { cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
 import { finishLive } from '../../src/postgres/queue/queue.sql.ts'
 import { type GraphScene, makeGraph } from '../conformance/graphs/graph-scenario.ts'

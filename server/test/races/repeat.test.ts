@@ -12,7 +12,7 @@ import {
   takeDeadLetters,
 } from '../../src/postgres/history/dead-letters.sql.ts'
 import { lockJob, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
-import { lockJobs } from '../../src/postgres/jobs/jobs.sql.ts'
+import { lockJobs } from '../../src/postgres/jobs/triggers.sql.ts'
 import { insertRepeats } from '../../src/postgres/queue/control.sql.ts'
 import { change, remove } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'

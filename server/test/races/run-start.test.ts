@@ -7,9 +7,9 @@ import type { NewJob } from '../../src/ports/jobs.ts'
 import { writeRuns } from '../../src/postgres/graphs/advance-runs.sql.ts'
 import { writeGraph } from '../../src/postgres/graphs/job-graph.sql.ts'
 import { dropNotes } from '../../src/postgres/graphs/start-runs.sql.ts'
-import { insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
+import { insertTriggers } from '../../src/postgres/jobs/triggers.sql.ts'
 import { noteSuperseded, releaseWaiting, selectReleasable } from '../../src/postgres/queue/maintenance.sql.ts'
-import { fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
+import { fireSlots } from '../../src/postgres/scheduling/fire-slots.sql.ts'
 import {
   createAfter,
   createPair,

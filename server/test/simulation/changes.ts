@@ -272,5 +272,5 @@ function runningOf(job: JobRow): string[] {
 }
 
 function idOf(one: UnderWay): string {
-  return one.place === 'batch' ? executionIdAt(one.batch.batchId, one.entry.position) : one.row.executionId
+  return one.kind === 'batch' ? executionIdAt(one.batch.batchId, one.entry.position) : one.row.executionId
 }

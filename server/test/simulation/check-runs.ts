@@ -37,8 +37,8 @@ export function checkRuns(context: Context, graphJobs: readonly CheckedJob[]): C
     }
     const checked = gatherRun(context, run, byId)
     runs.push(checked)
-    run.graph.plan.nodes.forEach((node, place) => {
-      if (node.role !== 'outside') checkNode(context, checked, place, jobs.get(node.jobId)!)
+    run.graph.plan.nodes.forEach((node, nodeIndex) => {
+      if (node.role !== 'outside') checkNode(context, checked, nodeIndex, jobs.get(node.jobId)!)
     })
     checkStatus(context, run)
     checkCancels(context, checked, jobs)
@@ -51,8 +51,8 @@ function gatherRun(
   run: GraphRunRow,
   byId: ReadonlyMap<string, RecordedExecution>,
 ): CheckedRun {
-  const executions = run.graph.plan.nodes.map(({ executionId }, place) => {
-    const replaced = run.replaced.filter((one) => one.place === place).map((one) => one.executionId)
+  const executions = run.graph.plan.nodes.map(({ executionId }, nodeIndex) => {
+    const replaced = run.replaced.filter((one) => one.nodeIndex === nodeIndex).map((one) => one.executionId)
     const all = [...replaced, executionId].filter((id) => id !== null)
     return all.flatMap((id) => {
       const found = byId.get(id)
@@ -76,11 +76,11 @@ function gatherRun(
   }
 }
 
-function checkNode(context: Context, checked: CheckedRun, place: number, job: CheckedJob): void {
+function checkNode(context: Context, checked: CheckedRun, nodeIndex: number, job: CheckedJob): void {
   const { say } = context
   const { run, executions } = checked
-  const own = executions[place]!
-  const state = run.states[place]!
+  const own = executions[nodeIndex]!
+  const state = run.states[nodeIndex]!
   const name = `"${job.version.name}" of run ${run.runId}`
   if (own.length > run.resumes + 1) say('I19', `${name} has ${own.length} executions`)
   if (state === 'unrun' ? own.length > 0 : own.length === 0 || stateOf(own.at(-1)!) !== state)
@@ -88,22 +88,27 @@ function checkNode(context: Context, checked: CheckedRun, place: number, job: Ch
   for (const execution of own) {
     if (execution.runId !== run.runId)
       say('I19', `${execution.executionId} is in the plan of run ${run.runId} only`)
-    if (run.graph.plan.nodes[place]!.role === 'root') continue
-    if (execution.skipReason !== null) checkSkipped(context, checked, place, execution, job)
-    else if (execution.attempts.length > 0) checkWent(context, checked, place, execution)
+    if (run.graph.plan.nodes[nodeIndex]!.role === 'root') continue
+    if (execution.skipReason !== null) checkSkipped(context, checked, nodeIndex, execution, job)
+    else if (execution.attempts.length > 0) checkWent(context, checked, nodeIndex, execution)
   }
 }
 
-function checkWent(context: Context, checked: CheckedRun, place: number, execution: RecordedExecution): void {
+function checkWent(
+  context: Context,
+  checked: CheckedRun,
+  nodeIndex: number,
+  execution: RecordedExecution,
+): void {
   const { executionId, firedAt } = execution
   const isMet = ({ edge, state }: Parent) => state !== null && isMetBy(edge.on, state)
   let metAt = 0
-  const parents = parentsBy(context, checked, place, firedAt, (all) => all.every(isMet))
+  const parents = parentsBy(context, checked, nodeIndex, firedAt, (all) => all.every(isMet))
   for (const { edge, state, endedAt } of parents) {
     if (!isMet({ edge, state }))
       context.say(
         'I19',
-        `${executionId} went at ${toRfc3339(firedAt)} on ${edge.on} of place ${edge.parent}, which was ${state}`,
+        `${executionId} went at ${toRfc3339(firedAt)} on ${edge.on} of nodeIndex ${edge.parent}, which was ${state}`,
       )
     metAt = Math.max(metAt, endedAt)
   }
@@ -116,7 +121,7 @@ function checkWent(context: Context, checked: CheckedRun, place: number, executi
 function checkSkipped(
   context: Context,
   checked: CheckedRun,
-  place: number,
+  nodeIndex: number,
   { executionId, skipReason, endedAt, calls }: RecordedExecution,
   job: CheckedJob,
 ): void {
@@ -126,7 +131,7 @@ function checkSkipped(
   const isOneUnmet = (all: readonly Parent[]) =>
     all.some(({ edge, state }) => state !== null && !isMetBy(edge.on, state))
   const isOneOpen = (all: readonly Parent[]) => all.some(({ state }) => state === null)
-  const parents = parentsBy(context, checked, place, endedAt, (all) =>
+  const parents = parentsBy(context, checked, nodeIndex, endedAt, (all) =>
     isForParents ? isOneUnmet(all) : !isOneUnmet(all) && !isOneOpen(all),
   )
   const isUnmet = isOneUnmet(parents)
@@ -153,11 +158,11 @@ interface Parent {
 function parentsBy(
   context: Context,
   checked: CheckedRun,
-  place: number,
+  nodeIndex: number,
   at: EpochMs,
   fits: (parents: readonly Parent[]) => boolean,
 ): (Parent & { endedAt: number })[] {
-  const edges = checked.run.graph.plan.edges.filter(({ child }) => child === place)
+  const edges = checked.run.graph.plan.edges.filter(({ child }) => child === nodeIndex)
   const by = (instant: EpochMs) => edges.map((edge) => ({ edge, ...parentAt(checked, edge, instant) }))
   const parents = by(at)
   if (fits(parents)) return parents
@@ -191,7 +196,7 @@ function stateOf({ outcome, skipReason }: RecordedExecution): NodeState {
 }
 
 function checkStatus({ say }: Context, { runId, status, states, graph, cancelMessage }: GraphRunRow): void {
-  const own = states.filter((_, place) => graph.plan.nodes[place]!.role !== 'outside')
+  const own = states.filter((_, nodeIndex) => graph.plan.nodes[nodeIndex]!.role !== 'outside')
   const has = (...wanted: NodeState[]) => own.some((state) => wanted.includes(state))
   const expected = has('failed', 'timed_out') ? 'FAILED' : has('cancelled') ? 'CANCELLED' : 'SUCCEEDED'
   if (status !== (cancelMessage === null ? expected : 'CANCELLED'))
@@ -208,7 +213,7 @@ function checkCancels(context: Context, checked: CheckedRun, jobs: ReadonlyMap<s
   const { nodes } = run.graph.plan
   const isRoot = ({ jobId }: RecordedExecution) =>
     nodes.some((node: RunNode) => node.jobId === jobId && node.role === 'root')
-  const all = executions.flatMap((list, place) => (nodes[place]!.role === 'outside' ? [] : list))
+  const all = executions.flatMap((list, nodeIndex) => (nodes[nodeIndex]!.role === 'outside' ? [] : list))
   const roots = all.filter(isRoot)
   for (const one of all) {
     const { executionId, cancelledAt } = one

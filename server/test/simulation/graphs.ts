@@ -80,16 +80,19 @@ class GraphMaker {
     const count = dice.between(2 * roots, membersMax)
     const isSwift = dice.chance(0.4)
     const jobIds: string[] = []
-    for (let place = 0; place < count; place++) {
+    for (let nodeIndex = 0; nodeIndex < count; nodeIndex++) {
       const jobId = newId()
-      const isRoot = place < roots
+      const isRoot = nodeIndex < roots
       // Each root has one that always depends on it.
-      const spine = isRoot ? null : place < 2 * roots ? jobIds[place - roots]! : dice.pick(jobIds)
+      const spine = isRoot ? null : nodeIndex < 2 * roots ? jobIds[nodeIndex - roots]! : dice.pick(jobIds)
       const parents = spine === null ? [] : [spine, ...jobIds.filter(() => dice.chance(0.15))]
       const depends_on = [...new Set(parents)].map((job_id) => ({ job_id, on: drawRule(dice) }))
-      const base = { ...this.#drawRequest(`${name} ${place}`, isSwift), ...this.#drawLimits(isRoot, isSwift) }
+      const base = {
+        ...this.#drawRequest(`${name} ${nodeIndex}`, isSwift),
+        ...this.#drawLimits(isRoot, isSwift),
+      }
       this.#createJob(jobId, { ...base, ...(isRoot ? this.#drawRoot() : { depends_on }) })
-      const isSpare = !isRoot && place === count - 1 && count > 2 * roots
+      const isSpare = !isRoot && nodeIndex === count - 1 && count > 2 * roots
       const role = isRoot ? 'root' : isSpare ? 'spare' : 'inner'
       const { tenantId } = this.#options
       this.#sim.graphs.set(jobId, { jobId, tenantId, role, spine, others: [...partner, ...jobIds] })

@@ -51,7 +51,7 @@ export class MemoryAttempts implements Attempts {
       const { executionId } = note
       const found = this.#findHeld(note)
       if (found === null) return { executionId, state: 'gone' }
-      const row = found.place === 'live' ? found.row : this.#leave(found, note)
+      const row = found.kind === 'live' ? found.row : this.#leave(found, note)
       this.#store.changeLive(row, this.#saidIn(note, row))
       return { executionId, state: row.cancelledAt === null ? 'noted' : 'cancelled' }
     })
@@ -60,7 +60,7 @@ export class MemoryAttempts implements Attempts {
   #findHeld({ executionId, attempt, fence, workerId }: AttemptMark): UnderWay | null {
     const found = findUnderWay(this.#store, executionId)
     if (found === null || !isRunning(found)) return null
-    const held = found.place === 'live' ? found.row : { ...found.batch, attempt: 1 }
+    const held = found.kind === 'live' ? found.row : { ...found.batch, attempt: 1 }
     const isMeant = held.attempt === attempt && held.fence === fence
     return isMeant && (workerId === null || held.workerId === workerId) ? found : null
   }
@@ -78,7 +78,7 @@ export class MemoryAttempts implements Attempts {
   }
 
   #alone(found: UnderWay): LiveRow {
-    return found.place === 'live' ? found.row : takeOut(this.#store, found.batch, found.entry)
+    return found.kind === 'live' ? found.row : takeOut(this.#store, found.batch, found.entry)
   }
 
   #leave(found: UnderWay, { startedAt }: AttemptUpdate): LiveRow {
@@ -102,7 +102,7 @@ export class MemoryAttempts implements Attempts {
   }
 
   #heldOf(found: UnderWay): HeldAttempt {
-    if (found.place === 'live') {
+    if (found.kind === 'live') {
       const { executionId, tenantId, jobId, version, kind, slot, attempt, losses } = found.row
       const { fence, workerId, startedAt, totalDeadline, cancelledAt } = found.row
       const identity = { executionId, tenantId, jobId, version, kind, slot, attempt, losses, fence, workerId }

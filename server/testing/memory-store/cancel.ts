@@ -8,17 +8,15 @@ import type { BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
 /** Where an execution that has not ended is. */
-export type UnderWay =
-  | { place: 'live'; row: LiveRow }
-  | { place: 'batch'; batch: BatchRow; entry: BatchEntry }
+export type UnderWay = { kind: 'live'; row: LiveRow } | { kind: 'batch'; batch: BatchRow; entry: BatchEntry }
 
 /** Null: there is none, or it has ended. */
 export function findUnderWay(store: MemoryStore, executionId: string): UnderWay | null {
   const row = store.live.get(executionId)
-  if (row !== undefined) return { place: 'live', row }
+  if (row !== undefined) return { kind: 'live', row }
   const batch = store.batches.get(batchIdOf(executionId))
   const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
-  return entry === undefined ? null : { place: 'batch', batch: batch!, entry }
+  return entry === undefined ? null : { kind: 'batch', batch: batch!, entry }
 }
 
 export function findInBatch(batch: BatchRow, executionId: string): BatchEntry | undefined {
@@ -29,7 +27,7 @@ export function findInBatch(batch: BatchRow, executionId: string): BatchEntry | 
  * Whether it is running, and so only about to end. If an execution is cancelled twice, the first cancel is on record.
  */
 export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: string): boolean {
-  if (found.place === 'batch') {
+  if (found.kind === 'batch') {
     const { batch, entry } = found
     if (batch.workerId === null) {
       store.removeEntry(batch, entry)
@@ -63,26 +61,26 @@ export function cancelAll(
 }
 
 function executionIdOf(one: UnderWay): string {
-  return one.place === 'live' ? one.row.executionId : executionIdAt(one.batch.batchId, one.entry.position)
+  return one.kind === 'live' ? one.row.executionId : executionIdAt(one.batch.batchId, one.entry.position)
 }
 
 /** Every unended execution of the job, except the ones that wait for others of their run: they are left to the run. */
 export function unendedOf({ live, batched }: JobRow): UnderWay[] {
-  const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ place: 'batch', batch, entry }))
+  const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ kind: 'batch', batch, entry }))
   const rows = live.values().filter(({ state }) => state !== 'blocked')
-  const alone = rows.map((row): UnderWay => ({ place: 'live', row }))
+  const alone = rows.map((row): UnderWay => ({ kind: 'live', row }))
   return [...inBatches, ...alone]
 }
 
 /** Whether somebody has cancelled it already. */
 export function isCancelled(found: UnderWay): boolean {
-  return found.place === 'batch'
+  return found.kind === 'batch'
     ? found.batch.cancels.has(found.entry.position)
     : found.row.cancelledAt !== null
 }
 
 /** Whether an attempt is under way: in the hands of a worker, or of a target that will say how it ended. */
 export function isRunning(found: UnderWay): boolean {
-  if (found.place === 'batch') return found.batch.workerId !== null
+  if (found.kind === 'batch') return found.batch.workerId !== null
   return found.row.state === 'running' || found.row.state === 'awaiting'
 }

@@ -18,7 +18,7 @@ import { settledOf } from './record-attempt.ts'
 import type { AttemptRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-type Found = UnderWay | { place: 'ended'; row: AttemptRow }
+type Found = UnderWay | { kind: 'ended'; row: AttemptRow }
 
 export class MemoryControl implements Control {
   readonly #store: MemoryStore
@@ -40,13 +40,13 @@ export class MemoryControl implements Control {
   }): Promise<CancelOutcome> {
     const found = this.#find(tenantId, executionId)
     if (found === null) return { kind: 'not_found' }
-    if (found.place === 'ended') {
+    if (found.kind === 'ended') {
       const { jobId, outcome, workerId } = found.row
       if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
       // Only an execution that was running when it was cancelled has a worker on record.
       return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
     }
-    const { jobId } = found.place === 'live' ? found.row : found.entry
+    const { jobId } = found.kind === 'live' ? found.row : found.entry
     if (cancelUnderWay(this.#store, found, message)) return { kind: 'cancelling', jobId }
     return { kind: 'cancelled', jobId, settled: settledOf(this.#store, executionId) }
   }
@@ -64,7 +64,7 @@ export class MemoryControl implements Control {
     let cancelling = 0
     for (const executionId of executionIds) {
       const found = this.#find(tenantId, executionId)
-      if (found === null || found.place === 'ended') continue
+      if (found === null || found.kind === 'ended') continue
       if (cancelUnderWay(this.#store, found, message)) cancelling += 1
       else cancelled.push(settledOf(this.#store, executionId))
     }
@@ -78,7 +78,7 @@ export class MemoryControl implements Control {
   async retry(order: RetryOrder): Promise<RetryOutcome> {
     const found = this.#find(order.tenantId, order.executionId)
     if (found === null) return { kind: 'not_found' }
-    if (found.place !== 'ended') return { kind: 'not_finished', status: this.#statusOf(found) }
+    if (found.kind !== 'ended') return { kind: 'not_finished', status: this.#statusOf(found) }
     const { jobId, slot } = found.row
     if (this.#store.jobs.get(jobId)!.cursor.status === 'DELETED') return { kind: 'job_deleted' }
     const { enqueuedAt } = this.#enqueue(order, found.row)
@@ -123,7 +123,7 @@ export class MemoryControl implements Control {
   }
 
   #statusOf(found: UnderWay): ExecutionStatus {
-    return found.place === 'live'
+    return found.kind === 'live'
       ? summaryOfLive(this.#store, found.row).status
       : summaryOfEntry(this.#store, found.batch, found.entry).status
   }
@@ -131,11 +131,11 @@ export class MemoryControl implements Control {
   #find(tenantId: string, executionId: string): Found | null {
     const found = findUnderWay(this.#store, executionId)
     if (found !== null) {
-      const { jobId } = found.place === 'live' ? found.row : found.entry
+      const { jobId } = found.kind === 'live' ? found.row : found.entry
       return this.#store.findJob(tenantId, jobId) === null ? null : found
     }
     const last = this.#store.log.of(executionId).at(-1)
     if (last?.tenantId !== tenantId || last.recordedAt < this.#store.retainedFrom()) return null
-    return { place: 'ended', row: last }
+    return { kind: 'ended', row: last }
   }
 }

@@ -13,9 +13,9 @@ const batchesMax = endedWithJobMax / batchExecutionsMax
 /** Ends the first executions that do not run, and with `running` all that run; no worker reaches the others. */
 export function cancelOfDeleted(store: MemoryStore, job: JobRow, running: boolean): SettledAttempt[] {
   for (const batch of batchesOf(job, isOwnWaiting).slice(batchesMax)) store.leaveBehind(job, batch)
-  const unended = unendedOf(job).filter((one) => one.place === 'live' || !isLeftBehind(one.batch))
-  const batched = unended.filter((one) => one.place === 'batch' && (running || !isRunning(one)))
-  const rows = unended.flatMap((one) => (one.place === 'live' ? [one.row] : []))
+  const unended = unendedOf(job).filter((one) => one.kind === 'live' || !isLeftBehind(one.batch))
+  const batched = unended.filter((one) => one.kind === 'batch' && (running || !isRunning(one)))
+  const rows = unended.flatMap((one) => (one.kind === 'live' ? [one.row] : []))
   const pending = rows.filter((row) => !isRunning(alone(row)))
   const first = pending.toSorted(byTurn).slice(0, endedWithJobMax)
   const runs = running ? rows.filter((row) => isRunning(alone(row))) : []
@@ -31,7 +31,7 @@ export function endLeftBehind(store: MemoryStore, jobs: readonly JobRow[]): Sett
   for (const job of jobs) {
     if (settled.length >= endedWithJobMax) break
     const batches = new Set(batchesOf(job, isLeftBehind).slice(0, batchesMax))
-    const batched = unendedOf(job).filter((one) => one.place === 'batch' && batches.has(one.batch))
+    const batched = unendedOf(job).filter((one) => one.kind === 'batch' && batches.has(one.batch))
     const waiting = [...job.live].filter(({ state }) => state === 'waiting').toSorted(byTurn)
     const first = waiting.slice(0, endedWithJobMax).map(alone)
     settled.push(...cancelAll(store, [...batched, ...first], jobDeletedMessage))
@@ -40,7 +40,7 @@ export function endLeftBehind(store: MemoryStore, jobs: readonly JobRow[]): Sett
   return settled
 }
 
-const alone = (row: LiveRow): UnderWay => ({ place: 'live', row })
+const alone = (row: LiveRow): UnderWay => ({ kind: 'live', row })
 
 function batchesOf({ batched }: JobRow, isWanted: (batch: BatchRow) => boolean): BatchRow[] {
   const batches = [...new Set(batched.values())].filter(isWanted)

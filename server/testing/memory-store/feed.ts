@@ -6,7 +6,7 @@ import {
   type Feed,
   type FeedExecution,
   type FeedLook,
-  type FeedPlace,
+  type FeedMark,
   type FeedQuery,
   feedItemsMax,
   feedOthersMax,
@@ -16,7 +16,7 @@ import type { AttemptRow, GraphRunRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-interface Place {
+interface Mark {
   at: number
   seen: string[]
 }
@@ -28,16 +28,16 @@ export class MemoryFeed implements Feed {
     this.#store = store
   }
 
-  async begin(): Promise<FeedPlace> {
+  async begin(): Promise<FeedMark> {
     const at = this.#store.now()
     const changed = [...this.#store.jobs.values()].filter(({ updatedAt }) => updatedAt === at)
     const recorded = [...this.#store.log.all()].filter(({ recordedAt }) => recordedAt === at)
-    const place: Place = { at, seen: [...changed.map(markOfJob), ...recorded.map(markOf)] }
-    return JSON.stringify(place) as FeedPlace
+    const mark: Mark = { at, seen: [...changed.map(markOfJob), ...recorded.map(markOf)] }
+    return JSON.stringify(mark) as FeedMark
   }
 
   async look({ tenantId, since, running, runs }: FeedQuery): Promise<FeedLook> {
-    const { at, seen } = JSON.parse(since) as Place
+    const { at, seen } = JSON.parse(since) as Mark
     const isNew = (instant: number, mark: string) => instant > at || (instant === at && !seen.includes(mark))
     const fresh = [...this.#store.log.all()]
       .filter((row) => row.tenantId === tenantId && isNew(row.recordedAt, markOf(row)))
@@ -55,7 +55,7 @@ export class MemoryFeed implements Feed {
     const ended = (...outcomes: string[]) =>
       fresh.filter((row) => row.final && outcomes.includes(row.outcome)).length
     return {
-      place: await this.begin(),
+      mark: await this.begin(),
       at: this.#store.now(),
       started:
         fresh.filter((row) => row.startedAt !== null && !known.has(row.executionId)).length +
@@ -99,7 +99,7 @@ export class MemoryFeed implements Feed {
     const own = [...this.#store.graphRuns.values()]
       .filter((run) => run.tenantId === tenantId)
       .toSorted((a, b) => compareText(b.runId, a.runId))
-    return own.filter(({ runId }, place) => place < feedOthersMax || asked.includes(runId))
+    return own.filter(({ runId }, index) => index < feedOthersMax || asked.includes(runId))
   }
 
   #countBatched(tenantId: string, held: boolean): number {

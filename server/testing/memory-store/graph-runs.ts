@@ -89,7 +89,7 @@ export class MemoryGraphRuns implements GraphRuns {
     return found
   }
 
-  /** Of a run that nobody has made yet, for each of its roots: one that has no place in it is cancelled where it goes. */
+  /** Of a run that nobody has made yet, for each of its roots: a root that is no node of it is cancelled with the run that it gets. */
   #noteCancel({ tenantId, runId, message }: Parameters<GraphRuns['cancel']>[0]): CancelRunOutcome {
     const roots = this.#findStarts(tenantId, runId)
     for (const root of roots)

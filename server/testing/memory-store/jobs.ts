@@ -85,16 +85,16 @@ export class MemoryJobs implements Jobs {
     const version = job.versions.get(1)!
     const { priority } = version
     const identity = { executionId, jobId, version: 1, slot }
-    const place = { route: routeOf(version), lane, priority }
+    const queued = { route: routeOf(version), lane, priority }
     this.#store.addSlot(job, { slot, executionId, reason: null })
     if (!hasOwnRows(version)) {
-      this.#store.enqueue(identity, place)
+      this.#store.enqueue(identity, queued)
       return
     }
     const enqueuedAt = this.#store.now()
     const state = entryState(version, { isFree: true })
     const since = { enqueuedAt, rank: rankOf(enqueuedAt, priority) }
-    this.#store.addLive(makeLive({ ...identity, tenantId, kind: 'slot', ...place, ...since, ...state }))
+    this.#store.addLive(makeLive({ ...identity, tenantId, kind: 'slot', ...queued, ...since, ...state }))
   }
 
   async get(tenantId: string, jobId: string): Promise<JobView | null> {
@@ -137,8 +137,8 @@ export class MemoryJobs implements Jobs {
     Object.assign(job, { key, pause, updatedAt: now, updatedBy: by })
     if (status === 'DELETED') job.deletedAt ??= now
     const dueAt = slotAt === null ? null : dueAtOf(job.versions.get(job.version)!, slotAt)
-    const place = { version: job.version, status, slotAt, dueAt, decidedTo, runs }
-    this.#store.changeCursor(job.cursor, place)
+    const queued = { version: job.version, status, slotAt, dueAt, decidedTo, runs }
+    this.#store.changeCursor(job.cursor, queued)
     for (const range of write.skips) addSkip(job, { ...range })
     if (write.dropsOwed) this.#store.setOwed(job, null)
     noteDue(this.#store, job.cursor)
@@ -219,9 +219,9 @@ export class MemoryJobs implements Jobs {
     { executionId, lane, ...own }: Pick<TriggerOrder, 'executionId' | 'lane' | 'payloadOverride'>,
   ): void {
     const { jobId, version } = definition
-    const place = { kind: 'trigger', route: routeOf(definition), lane } as const
+    const queued = { kind: 'trigger', route: routeOf(definition), lane } as const
     const entry = { executionId, jobId, version, slot: this.#thisSecond(), ...own }
-    this.#store.enqueue(entry, { ...place, priority: triggerPriority(definition.priority) })
+    this.#store.enqueue(entry, { ...queued, priority: triggerPriority(definition.priority) })
   }
 
   #thisSecond(): EpochMs {
@@ -242,10 +242,10 @@ export class MemoryJobs implements Jobs {
       // In the order in which they were given.
       const rank = epochMs(rankOf(enqueuedAt, priority) + index)
       const identity = { executionId, jobId, version: job.version, tenantId, slot, operationId } as const
-      const place = { route: routeOf(version), lane, priority, enqueuedAt, rank }
+      const queued = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
       const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'backfill', slot, executionId })
-      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...place, ...state, runId }))
+      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...queued, ...state, runId }))
     }
     return { enqueued: some.length, unended: unended + some.length }
   }

@@ -89,7 +89,7 @@ export class MemoryMaintenance implements Maintenance {
       if (row?.attempt !== attempt || row.fence !== fence) return []
       // It may have been heard of meanwhile.
       if ((overdueAt(row) ?? Infinity) > now) return []
-      const isHeld = isRunning({ place: 'live', row })
+      const isHeld = isRunning({ kind: 'live', row })
       // An execution that ran when it was found and waits by now was recorded as lost: only the end of its total time
       // ends it too.
       if (!isHeld && end.deadReason !== 'TOTAL_TIMEOUT') return []

@@ -1,4 +1,4 @@
-// A root that fired into a run in which it has no place, in memory: it gets a run of its own.
+// A root that fired into a run of which it is no node, in memory: it gets a run of its own.
 import type { RunNoteRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 

@@ -78,7 +78,7 @@ export class MemoryOperations implements Operations {
   /** Executions that already run go on. */
   #cancelExecutions({ operationId }: Operation): SettledAttempt[] {
     const rows = [...this.#store.live.values()].filter((row) => row.operationId === operationId)
-    const waiting = rows.map((row) => ({ place: 'live', row }) as const).filter((one) => !isRunning(one))
+    const waiting = rows.map((row) => ({ kind: 'live', row }) as const).filter((one) => !isRunning(one))
     return cancelAll(this.#store, waiting, backfillCancelledMessage)
   }
 

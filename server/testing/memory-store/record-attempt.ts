@@ -127,8 +127,8 @@ export function leaveBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntr
   const executionId = executionIdAt(batch.batchId, entry.position)
   const job = store.jobs.get(jobId)!
   const { tenantId } = job
-  const place = { route, lane, priority, enqueuedAt, rank }
+  const queued = { route, lane, priority, enqueuedAt, rank }
   job.batched.delete(entry)
   const own = 'payloadOverride' in entry ? { payloadOverride: entry.payloadOverride } : {}
-  return makeLive({ executionId, jobId, version, tenantId, kind, slot, ...place, fence, ...own })
+  return makeLive({ executionId, jobId, version, tenantId, kind, slot, ...queued, fence, ...own })
 }

@@ -57,7 +57,7 @@ export function applyRelease(store: MemoryStore, job: JobRow, order: ReleaseOrde
 }
 
 function underWayOf(job: JobRow): UnderWay[] {
-  return unendedOf(job).filter((one) => one.place === 'batch' || one.row.state !== 'waiting')
+  return unendedOf(job).filter((one) => one.kind === 'batch' || one.row.state !== 'waiting')
 }
 
 /** Runs that do not wait for their first execution to be let go. */
@@ -85,7 +85,7 @@ function isStopping(store: MemoryStore, { runId }: RunRootRow): boolean {
 }
 
 function operationOf(found: UnderWay): string | null {
-  return found.place === 'batch' ? null : found.row.operationId
+  return found.kind === 'batch' ? null : found.row.operationId
 }
 
 function firstWaiting({ waiting, versions, version }: JobRow, hasRuns: boolean): WaitingExecution[] {
@@ -132,7 +132,7 @@ function releaseOwed(
   const enqueuedAt = store.now()
   for (const [index, slot] of owed.slots.entries()) {
     const { executionId, lane, priority, runId } = executions[index]!
-    const place = {
+    const queued = {
       route: routeOf(definition),
       lane,
       priority,
@@ -141,7 +141,7 @@ function releaseOwed(
     }
     const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
     store.addSlot(job, { slot, executionId, reason: null })
-    store.addLive(makeLive({ ...identity, ...place, state: owed.state, concurrencyKey, runId }))
+    store.addLive(makeLive({ ...identity, ...queued, state: owed.state, concurrencyKey, runId }))
   }
   for (const range of owed.skips) addSkip(job, { ...range })
   store.setOwed(job, owed.left)
@@ -160,7 +160,7 @@ function cancelSuperseded(
   const runs = underWay ? runsUnderWay(store, job).filter((run) => !isStopping(store, run)) : []
   for (const { runId, jobId, executionId } of runs)
     store.addRunNote({ runId, what: 'cancel', jobId, executionId, at: store.now(), message })
-  const older = waiting.map((executionId) => ({ place: 'live', row: store.live.get(executionId)! }) as const)
+  const older = waiting.map((executionId) => ({ kind: 'live', row: store.live.get(executionId)! }) as const)
   const settled = cancelAll(store, older, message)
   for (const one of underWay ? underWayOf(job) : []) {
     const ended = cancelAll(store, [one], message)

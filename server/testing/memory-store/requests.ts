@@ -23,23 +23,23 @@ export class MemoryRequests implements Requests {
     if (dryRun) throw new Error('a dry run is undone, which needs PostgreSQL')
     if (once === null) return { kind: 'done', value: (await work(this.#stores)).value }
     const { requests } = this.#store
-    const place = `${once.tenantId} ${once.key}`
-    const earlier = requests.get(place)
+    const name = `${once.tenantId} ${once.key}`
+    const earlier = requests.get(name)
     if (earlier !== undefined && !this.#isOld(earlier)) return answerOf(earlier, once)
     const row: RequestRow = {
       fingerprint: once.fingerprint.toHex(),
       createdAt: this.#store.now(),
       reply: null,
     }
-    requests.set(place, row)
+    requests.set(name, row)
     try {
       const { value, reply } = await work(this.#stores)
-      if (reply === null) requests.delete(place)
+      if (reply === null) requests.delete(name)
       row.reply = structuredClone(reply)
       row.createdAt = this.#store.now()
       return { kind: 'done', value }
     } catch (error) {
-      requests.delete(place)
+      requests.delete(name)
       throw error
     }
   }
@@ -47,7 +47,7 @@ export class MemoryRequests implements Requests {
   async prune(limit: number): Promise<number> {
     const { requests } = this.#store
     const old = [...requests].filter(([, row]) => this.#isOld(row)).slice(0, limit)
-    for (const [place] of old) requests.delete(place)
+    for (const [name] of old) requests.delete(name)
     return old.length
   }
 

@@ -14,20 +14,20 @@ export function resumeRun(store: MemoryStore, run: GraphRunRow, tools: RunTools)
   if (run.finishedAt === null) return { kind: 'not_finished', status }
   // Earlier notes do not concern the resumed run: a cancel that came too late would end it again.
   advanceRun(store, run, { laneOf: tools.laneOf, isNew: false }, nothingStepped())
-  const places = resumableOf(graph, run.states)
-  if (places.length === 0) return { kind: 'nothing' }
+  const nodeIndexes = resumableOf(graph, run.states)
+  if (nodeIndexes.length === 0) return { kind: 'nothing' }
   if (run.resumes >= resumesMax) return { kind: 'too_often' }
   const busy = findBusyRoot(store, run)
   if (busy !== null) return findOverlap(store, busy)
 
   const nodes = [...graph.plan.nodes]
-  for (const place of places) {
-    const before = nodes[place]!
+  for (const nodeIndex of nodeIndexes) {
+    const before = nodes[nodeIndex]!
     const { version } = store.jobs.get(before.jobId)!
-    nodes[place] = { ...before, version, executionId: tools.newExecutionId() }
-    store.addLive(makeAgain(store, run, nodes[place]!, before))
-    run.replaced.push({ place, executionId: before.executionId, resume: run.resumes + 1 })
-    run.states[place] = 'blocked'
+    nodes[nodeIndex] = { ...before, version, executionId: tools.newExecutionId() }
+    store.addLive(makeAgain(store, run, nodes[nodeIndex]!, before))
+    run.replaced.push({ nodeIndex, executionId: before.executionId, resume: run.resumes + 1 })
+    run.states[nodeIndex] = 'blocked'
   }
   run.graph = new RunGraph({ nodes, edges: graph.plan.edges })
   Object.assign(run, { status: 'RUNNING', cancelMessage: null, finishedAt: null })
@@ -37,7 +37,7 @@ export function resumeRun(store: MemoryStore, run: GraphRunRow, tools: RunTools)
   // Behind that: its own row is not in the way of a root.
   if (store.graphRuns.get(run.runId)?.finishedAt === null) addRoots(store, run)
   const { over, settled } = stepped
-  const executionIds = places.map((place) => nodes[place]!.executionId!)
+  const executionIds = nodeIndexes.map((nodeIndex) => nodes[nodeIndex]!.executionId!)
   return { kind: 'resumed', executionIds, over, settled }
 }
 

@@ -1,4 +1,4 @@
-// The rows of the in-memory twin, one interface per table of `postgres/schema/migrations`.
+// The rows of the memory store, one interface per table of `postgres/schema/migrations`.
 
 import type {
   NodeSkipReason,
@@ -258,14 +258,14 @@ export interface GraphRunRow {
   cancelMessage: string | null
   /** Its nodes and edges as they were at its start; a new one when a root fires or the run is resumed. */
   graph: RunGraph
-  /** By place of the node. */
+  /** By index of the node. */
   states: NodeState[]
   resumes: number
   /**
    * Executions that were replaced when the run was resumed for the nth time, oldest first. Null: a root with a skipped
    * slot had none.
    */
-  replaced: { place: number; executionId: string | null; resume: number }[]
+  replaced: { nodeIndex: number; executionId: string | null; resume: number }[]
   createdAt: EpochMs
   finishedAt: EpochMs | null
 }

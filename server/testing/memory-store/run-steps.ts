@@ -40,8 +40,8 @@ export class MemoryRunSteps implements RunSteps {
   /** In turns by tenant, each with an equal share: as PostgreSQL finds them in the first look of its round. */
   #findNoted(limit: number, isWanted: (runId: string) => boolean): string[] {
     const { runNotes } = this.#store
-    const places = new Map([...runNotes.keys()].map((runId, place) => [runId, place]))
-    const byTenant = Map.groupBy(places.keys(), (runId) => this.#tenantOf(runId))
+    const nodeIndexes = new Map([...runNotes.keys()].map((runId, nodeIndex) => [runId, nodeIndex]))
+    const byTenant = Map.groupBy(nodeIndexes.keys(), (runId) => this.#tenantOf(runId))
     const tenants = [...byTenant.entries()].toSorted(([a], [b]) => compareText(a, b)).slice(0, limit)
     const share = Math.max(1, Math.floor(limit / Math.max(1, tenants.length)))
     const turns = tenants.flatMap(([, runIds]) =>
@@ -49,11 +49,11 @@ export class MemoryRunSteps implements RunSteps {
         .filter(isWanted)
         .toSorted(compareText)
         .slice(0, share)
-        .map((runId) => ({ runId, place: places.get(runId)! }))
-        .toSorted((a, b) => a.place - b.place)
+        .map((runId) => ({ runId, nodeIndex: nodeIndexes.get(runId)! }))
+        .toSorted((a, b) => a.nodeIndex - b.nodeIndex)
         .map((one, turn) => ({ ...one, turn })),
     )
-    return turns.toSorted((a, b) => a.turn - b.turn || a.place - b.place).map(({ runId }) => runId)
+    return turns.toSorted((a, b) => a.turn - b.turn || a.nodeIndex - b.nodeIndex).map(({ runId }) => runId)
   }
 
   #tenantOf(runId: string): string {
@@ -119,13 +119,13 @@ export function advanceRun(
     store.runNotes.delete(run.runId)
     const changes = readNotes(store, run, notes, stepped)
     if (run.finishedAt !== null) continue
-    for (const place of unrunRootsOf(store, run, changes)) changes.set(place, 'unrun')
+    for (const nodeIndex of unrunRootsOf(store, run, changes)) changes.set(nodeIndex, 'unrun')
     const statusOf = (jobId: string) => statusNow(store, jobId)
     const isCancelled = run.status === 'CANCELLING'
     const step = stepRun(run.graph, run.states, { changes, look, isCancelled, statusOf })
     run.states = step.states
-    for (const place of step.go) letGo(store, run, place, laneOf, stepped)
-    for (const place of step.skip) stepped.settled.push(skip(store, run, place))
+    for (const nodeIndex of step.go) letGo(store, run, nodeIndex, laneOf, stepped)
+    for (const nodeIndex of step.skip) stepped.settled.push(skip(store, run, nodeIndex))
     if (step.over !== null) end(store, run, step.over, stepped)
     look = []
   } while (store.runNotes.has(run.runId))
@@ -156,7 +156,7 @@ export function cancelRun(store: MemoryStore, run: GraphRunRow, message: string,
 function cancelOne(store: MemoryStore, executionId: string, message: string, stepped: Stepped): void {
   const row = store.live.get(executionId)
   if (row === undefined) return
-  if (cancelUnderWay(store, { place: 'live', row }, message)) stepped.cancelled = true
+  if (cancelUnderWay(store, { kind: 'live', row }, message)) stepped.cancelled = true
   else {
     stepped.waiting = true
     stepped.settled.push(settledOf(store, executionId))
@@ -188,8 +188,8 @@ function readNotes(
 }
 
 function isAwaited(run: GraphRunRow, note: RunNoteRow, changes: News['changes']): boolean {
-  const place = rootPlaceOf(run, note)
-  return run.finishedAt === null && run.states[place] === 'unfired' && !changes.has(place)
+  const nodeIndex = rootPlaceOf(run, note)
+  return run.finishedAt === null && run.states[nodeIndex] === 'unfired' && !changes.has(nodeIndex)
 }
 
 function rootPlaceOf({ graph }: GraphRunRow, { jobId }: RunNoteRow): number {
@@ -226,10 +226,13 @@ interface News {
 function takeRoot(store: MemoryStore, run: GraphRunRow, note: RunNoteRow, { changes, stepped }: News): void {
   const { executionId } = note
   const { nodes, edges } = run.graph.plan
-  const place = rootPlaceOf(run, note)
-  const { version } = store.live.get(executionId) ?? findEnd(store, executionId) ?? nodes[place]!
-  run.graph = new RunGraph({ nodes: nodes.with(place, { ...nodes[place]!, executionId, version }), edges })
-  changes.set(place, 'going')
+  const nodeIndex = rootPlaceOf(run, note)
+  const { version } = store.live.get(executionId) ?? findEnd(store, executionId) ?? nodes[nodeIndex]!
+  run.graph = new RunGraph({
+    nodes: nodes.with(nodeIndex, { ...nodes[nodeIndex]!, executionId, version }),
+    edges,
+  })
+  changes.set(nodeIndex, 'going')
   if (run.status === 'CANCELLING') cancelOne(store, executionId, run.cancelMessage!, stepped)
 }
 
@@ -241,12 +244,12 @@ function takeEnd(
 ): void {
   const { nodes } = run.graph.plan
   // Another execution has taken its place, or it ran alone.
-  const place = nodes.findIndex((node) => node.executionId === executionId)
-  if (place === -1) return
+  const nodeIndex = nodes.findIndex((node) => node.executionId === executionId)
+  if (nodeIndex === -1) return
   const last = findEnd(store, executionId)
   // Nothing is on record of it: jobs that depend on its success do not run.
-  changes.set(place, last === undefined ? 'failed' : nodeStateOf(last.outcome, last.skipReason))
-  if (nodes[place]!.role === 'root' && last?.outcome === 'cancelled')
+  changes.set(nodeIndex, last === undefined ? 'failed' : nodeStateOf(last.outcome, last.skipReason))
+  if (nodes[nodeIndex]!.role === 'root' && last?.outcome === 'cancelled')
     cancelRun(store, run, last.error?.message ?? '', stepped)
 }
 
@@ -256,8 +259,10 @@ function unrunRootsOf(
   { slot, states, graph }: GraphRunRow,
   changes: ReadonlyMap<number, NodeState>,
 ): number[] {
-  const unfired = [...states.keys()].filter((place) => states[place] === 'unfired' && !changes.has(place))
-  return unfired.filter((place) => !isToCome(store.jobs.get(graph.plan.nodes[place]!.jobId)!, slot))
+  const unfired = [...states.keys()].filter(
+    (nodeIndex) => states[nodeIndex] === 'unfired' && !changes.has(nodeIndex),
+  )
+  return unfired.filter((nodeIndex) => !isToCome(store.jobs.get(graph.plan.nodes[nodeIndex]!.jobId)!, slot))
 }
 
 function isToCome({ cursor, slots, owed, pause }: JobRow, slot: EpochMs): boolean {
@@ -274,11 +279,11 @@ function isToCome({ cursor, slots, owed, pause }: JobRow, slot: EpochMs): boolea
 function letGo(
   store: MemoryStore,
   run: GraphRunRow,
-  place: number,
+  nodeIndex: number,
   laneOf: RunTools['laneOf'],
   stepped: Stepped,
 ): void {
-  const row = store.live.get(run.graph.plan.nodes[place]!.executionId!)!
+  const row = store.live.get(run.graph.plan.nodes[nodeIndex]!.executionId!)!
   const enqueuedAt = store.now()
   const isFree = !store.isBlocked(store.jobs.get(row.jobId)!)
   const entry = entryState(store.versionOf(row), { isFree })
@@ -288,12 +293,12 @@ function letGo(
   else stepped.waiting = true
 }
 
-function skip(store: MemoryStore, run: GraphRunRow, place: number): SettledAttempt {
-  const row = store.live.get(run.graph.plan.nodes[place]!.executionId!)!
-  const state = run.states[place]!
+function skip(store: MemoryStore, run: GraphRunRow, nodeIndex: number): SettledAttempt {
+  const row = store.live.get(run.graph.plan.nodes[nodeIndex]!.executionId!)!
+  const state = run.states[nodeIndex]!
   const reason = state === 'paused' || state === 'deleted' ? state : 'dependency'
   store.deleteLive(row)
-  const message = skipMessageOf(run.graph, run.states, place, (jobId) => nameOf(store, jobId))
+  const message = skipMessageOf(run.graph, run.states, nodeIndex, (jobId) => nameOf(store, jobId))
   return toSettled(store, recordAttempt(store, row, null, skippedEnd(store, { reason, message })))
 }
 

@@ -28,15 +28,15 @@ export function viewOfRun(store: MemoryStore, run: GraphRunRow): RunView {
   return {
     ...summaryOfRun(store, run),
     cancelMessage: run.cancelMessage,
-    plan: run.graph.plan.nodes.map((_, place) => nodeView(store, run, place)),
+    plan: run.graph.plan.nodes.map((_, nodeIndex) => nodeView(store, run, nodeIndex)),
     edges: [...run.graph.plan.edges],
   }
 }
 
-function nodeView(store: MemoryStore, run: GraphRunRow, place: number): RunNodeView {
-  const { jobId, version, role, executionId } = run.graph.plan.nodes[place]!
-  const state = run.states[place]!
-  const replaced = run.replaced.flatMap((one) => (one.place === place ? (one.executionId ?? []) : []))
+function nodeView(store: MemoryStore, run: GraphRunRow, nodeIndex: number): RunNodeView {
+  const { jobId, version, role, executionId } = run.graph.plan.nodes[nodeIndex]!
+  const state = run.states[nodeIndex]!
+  const replaced = run.replaced.flatMap((one) => (one.nodeIndex === nodeIndex ? (one.executionId ?? []) : []))
   const identity = { jobId, jobName: nameOf(store, jobId), version, role, state, executionId }
   const one = executionId === null ? null : summaryOf(store, executionId)
   if (one === null) {
@@ -67,11 +67,11 @@ export function parentResultsOf(store: MemoryStore, run: GraphRunRow, executionI
   const { graph, replaced } = run
   const { nodes } = graph.plan
   const old = replaced.find((one) => one.executionId === executionId)
-  const place =
-    old?.place ?? nodes.findIndex((node) => node.executionId === executionId && node.role !== 'outside')
-  if (place === -1) return []
+  const nodeIndex =
+    old?.nodeIndex ?? nodes.findIndex((node) => node.executionId === executionId && node.role !== 'outside')
+  if (nodeIndex === -1) return []
   let length = 0
-  return graph.parentsOf(place).map(({ parent }) => {
+  return graph.parentsOf(nodeIndex).map(({ parent }) => {
     const { jobId } = nodes[parent]!
     const { executionId: parentExecution, state } = inPlace(run, parent, old?.resume ?? null)
     const one = parentExecution === null ? null : summaryOf(store, parentExecution)
@@ -90,12 +90,12 @@ export function parentResultsOf(store: MemoryStore, run: GraphRunRow, executionI
  */
 function inPlace(
   { graph, states, replaced }: GraphRunRow,
-  place: number,
+  nodeIndex: number,
   resume: number | null,
 ): { executionId: string | null; state: NodeState } {
   const then =
-    resume === null ? undefined : replaced.find((one) => one.place === place && one.resume >= resume)
-  const state = states[place]!
-  if (then === undefined) return { executionId: graph.plan.nodes[place]!.executionId, state }
+    resume === null ? undefined : replaced.find((one) => one.nodeIndex === nodeIndex && one.resume >= resume)
+  const state = states[nodeIndex]!
+  if (then === undefined) return { executionId: graph.plan.nodes[nodeIndex]!.executionId, state }
   return { executionId: then.executionId, state: then.executionId === null ? 'unrun' : state }
 }

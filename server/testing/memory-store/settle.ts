@@ -9,7 +9,7 @@ import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
 import type { BatchEntry, BatchRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** The place of a claimed batch becomes a row that its worker holds. The batch itself is left as it is. */
+/** The position of a claimed batch becomes a row that its worker holds. The batch itself is left as it is. */
 export function leaveClaimed(store: MemoryStore, batch: BatchRow, entry: BatchEntry): LiveRow {
   const cancelMessage = batch.cancels.get(entry.position) ?? null
   const row: LiveRow = {
@@ -25,7 +25,7 @@ export function leaveClaimed(store: MemoryStore, batch: BatchRow, entry: BatchEn
   return row
 }
 
-/** Takes one place out of a claimed batch; the others stay. */
+/** Takes one position out of a claimed batch; the others stay. */
 export function takeOut(store: MemoryStore, batch: BatchRow, entry: BatchEntry): LiveRow {
   const row = leaveClaimed(store, batch, entry)
   store.removeEntry(batch, entry)

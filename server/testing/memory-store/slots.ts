@@ -173,10 +173,10 @@ export class MemorySlots implements Slots {
     const { jobId, tenantId } = job
     const { concurrencyKey } = job.versions.get(version)!
     const enqueuedAt = this.#store.now()
-    const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
+    const queued = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
     const waits = { kind: 'slot', state, concurrencyKey, runId } as const
     this.#store.addSlot(job, { slot, executionId, reason: null })
-    this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...place, ...waits }))
+    this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...queued, ...waits }))
   }
 
   #owe(job: JobRow, { from, to, paceMs }: { from: EpochMs; to: EpochMs; paceMs: number }): void {

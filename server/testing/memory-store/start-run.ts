@@ -35,7 +35,7 @@ export function makeRun(
   const hasSlot = (job: MemberJob) => hasSlotAt(job, slot)
   const start = { rootId: jobId, kind: kind as RunKind, isAlone: runId === executionId, hasSlot }
   const draft = draftRun(members.map(memberOf), edgesOf(members), start)
-  const { nodes, states } = placeNodes(store, draft, newExecutionId)
+  const { nodes, states } = indexNodes(store, draft, newExecutionId)
   const run: GraphRunRow = {
     runId,
     tenantId,
@@ -57,7 +57,7 @@ export function makeRun(
   return run
 }
 
-function placeNodes(store: MemoryStore, draft: RunDraft, newExecutionId: () => string) {
+function indexNodes(store: MemoryStore, draft: RunDraft, newExecutionId: () => string) {
   const states: NodeState[] = []
   const nodes = draft.nodes.map((node): RunNode => {
     if (node.role !== 'outside') {

@@ -1,4 +1,4 @@
-// The state behind all ports of the in-memory twin: plain maps, and the indexes that keep firing, claiming and
+// The state behind all ports of the memory store: plain maps, and the indexes that keep firing, claiming and
 // finishing independent of how much there is. Nothing here waits, so a port method that does its work in one go is a
 // transaction.
 
@@ -194,11 +194,11 @@ export class MemoryStore {
     this.jobs.get(entry.jobId)!.batched.set(added, batch)
   }
 
-  #openBatch(place: Pick<BatchRow, 'batchId' | 'kind' | 'route' | 'lane' | 'priority'>): BatchRow {
+  #openBatch(queued: Pick<BatchRow, 'batchId' | 'kind' | 'route' | 'lane' | 'priority'>): BatchRow {
     const enqueuedAt = this.now()
-    const rank = rankOf(enqueuedAt, place.priority)
+    const rank = rankOf(enqueuedAt, queued.priority)
     const fresh = { workerId: null, claimedAt: null, fence: 0, entries: [], cancels: new Map() }
-    const batch = { ...place, enqueuedAt, rank, ...fresh }
+    const batch = { ...queued, enqueuedAt, rank, ...fresh }
     this.batches.set(batch.batchId, batch)
     this.claimable.addBatch(batch)
     return batch

@@ -17,10 +17,10 @@ const order: Record<LiveState, number> = {
 
 export function underWayOf(store: MemoryStore, job: JobRow): UnderWay {
   const all = [...inBatches(store, job), ...[...job.live].map((row) => ofLive(store, row))]
-  const place = ({ state }: UnendedExecution) => order[state]
+  const urgency = ({ state }: UnendedExecution) => order[state]
   const sorted = all.toSorted(
     (a, b) =>
-      place(a.one) - place(b.one) || a.rank - b.rank || compareText(a.one.executionId, b.one.executionId),
+      urgency(a.one) - urgency(b.one) || a.rank - b.rank || compareText(a.one.executionId, b.one.executionId),
   )
   const letGo = all.filter(({ one }) => one.state !== 'waiting' && one.state !== 'blocked').length
   return {

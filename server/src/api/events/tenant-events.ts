@@ -3,7 +3,7 @@
 import type { EventData, EventName } from '@carillon/contract/event.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Feed, FeedExecution, FeedLook, FeedPlace } from '../../ports/feed.ts'
+import type { Feed, FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
 import { feedItemsMax } from '../../ports/feed.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { formatEvent } from './event-stream.ts'
@@ -33,7 +33,7 @@ export class TenantEvents {
   readonly id: string
   #last = 0
   #kept: KeptEvent[] = []
-  #place: FeedPlace | null = null
+  #place: FeedMark | null = null
   #lookedMs = 0
   /** The last published mark of each execution, operation and run, by id; null: nothing was published yet. */
   #said: {
@@ -80,7 +80,7 @@ export class TenantEvents {
     }
     const query = { tenantId: this.tenantId, running: this.#running, runs: this.#openRuns }
     const look = await feed.look({ ...query, since: this.#place })
-    this.#place = look.place
+    this.#place = look.mark
     this.#lookedMs = startedMs
     this.#tell(look)
     return this.#kept.filter(({ number }) => number > before)

@@ -13,19 +13,19 @@ export function takeAffordable<Item>(
   const sizes = items.map(sizeOf)
   const taken = new Set<number>()
   let used = 0
-  const take = (place: number) => {
-    if (taken.has(place)) return
-    taken.add(place)
-    used += sizes[place]!
+  const take = (nodeIndex: number) => {
+    if (taken.has(nodeIndex)) return
+    taken.add(nodeIndex)
+    used += sizes[nodeIndex]!
   }
   if (items.length > 0) take(0)
   let small = 0
   const smallestFirst = [...sizes.keys()].toSorted((a, b) => sizes[a]! - sizes[b]!)
-  for (const place of smallestFirst) {
-    small += sizes[place]!
+  for (const nodeIndex of smallestFirst) {
+    small += sizes[nodeIndex]!
     if (small > max * smallShare) break
-    take(place)
+    take(nodeIndex)
   }
-  for (const [place, size] of sizes.entries()) if (used + size <= max) take(place)
-  return items.filter((_, place) => taken.has(place))
+  for (const [nodeIndex, size] of sizes.entries()) if (used + size <= max) take(nodeIndex)
+  return items.filter((_, nodeIndex) => taken.has(nodeIndex))
 }

@@ -36,19 +36,19 @@ function drawCase(dice: Dice): Case {
   const drawEnd = (): Fate =>
     dice.chance(failing) ? dice.pick(['failed', 'timed_out', 'cancelled']) : 'succeeded'
   const outside = new Set<number>()
-  const fates = Array.from({ length: shape.nodes }, (_, place): Fate => {
-    if (place >= roots) return dice.chance(failing / 4) ? dice.pick(['paused', 'deleted']) : drawEnd()
-    if (place > 0 && dice.chance(0.3)) outside.add(place)
-    if (outside.has(place)) return dice.chance(0.2) ? 'absent' : drawEnd()
-    return place > 0 && dice.chance(0.2) ? 'unrun' : drawEnd()
+  const fates = Array.from({ length: shape.nodes }, (_, nodeIndex): Fate => {
+    if (nodeIndex >= roots) return dice.chance(failing / 4) ? dice.pick(['paused', 'deleted']) : drawEnd()
+    if (nodeIndex > 0 && dice.chance(0.3)) outside.add(nodeIndex)
+    if (outside.has(nodeIndex)) return dice.chance(0.2) ? 'absent' : drawEnd()
+    return nodeIndex > 0 && dice.chance(0.2) ? 'unrun' : drawEnd()
   })
-  const before = fates.map((fate, place): NodeState => {
-    if (outside.has(place)) return fate
-    return place < roots ? 'unfired' : 'blocked'
+  const before = fates.map((fate, nodeIndex): NodeState => {
+    if (outside.has(nodeIndex)) return fate
+    return nodeIndex < roots ? 'unfired' : 'blocked'
   })
-  const nodes = before.map((_, place): RunNode => {
-    const role = outside.has(place) ? 'outside' : place < roots ? 'root' : 'inner'
-    return { jobId: `job ${place}`, version: 1, role, executionId: null }
+  const nodes = before.map((_, nodeIndex): RunNode => {
+    const role = outside.has(nodeIndex) ? 'outside' : nodeIndex < roots ? 'root' : 'inner'
+    return { jobId: `job ${nodeIndex}`, version: 1, role, executionId: null }
   })
   const edges: readonly RunEdge[] = shape.edges
   return { graph: new RunGraph({ nodes, edges }), shape, fates, before, outside }
@@ -64,7 +64,7 @@ class Played {
   readonly skipped: number[] = []
   states: NodeState[]
   over: RunStatus | null = null
-  #pending: { place: number; state: NodeState }[] = []
+  #pending: { nodeIndex: number; state: NodeState }[] = []
 
   constructor(drawn: Case, dice: Dice) {
     this.#case = drawn
@@ -74,18 +74,18 @@ class Played {
 
   /** `look`: blocked ones that are looked at besides. */
   play(started: readonly number[], look: readonly number[]): void {
-    for (const place of started) this.#tell(place)
+    for (const nodeIndex of started) this.#tell(nodeIndex)
     this.#step(new Map(), look)
     while (this.#pending.length > 0) this.#step(this.#draw(), [])
   }
 
-  #tell(place: number): void {
-    const state = this.#case.fates[place]!
-    if (state !== 'unrun' && this.#dice.chance(0.5)) this.#pending.push({ place, state: 'going' })
-    this.#pending.push({ place, state })
+  #tell(nodeIndex: number): void {
+    const state = this.#case.fates[nodeIndex]!
+    if (state !== 'unrun' && this.#dice.chance(0.5)) this.#pending.push({ nodeIndex, state: 'going' })
+    this.#pending.push({ nodeIndex, state })
     // Some news come twice, and late.
     if (this.#dice.chance(0.1))
-      this.#pending.push({ place, state: this.#dice.pick(['going', 'failed', state]) })
+      this.#pending.push({ nodeIndex, state: this.#dice.pick(['going', 'failed', state]) })
   }
 
   /** The updates of a node stay in their order. */
@@ -93,10 +93,10 @@ class Played {
     const changes = new Map<number, NodeState>()
     const many = this.#dice.pick([1, 1, 3, this.#pending.length])
     for (let i = 0; i < many && this.#pending.length > 0; i++) {
-      const { place } = this.#dice.pick(this.#pending)
-      const at = this.#pending.findIndex((news) => news.place === place)
+      const { nodeIndex } = this.#dice.pick(this.#pending)
+      const at = this.#pending.findIndex((news) => news.nodeIndex === nodeIndex)
       const [news] = this.#pending.splice(at, 1)
-      if (!isNodeEnded(changes.get(place) ?? 'going')) changes.set(place, news!.state)
+      if (!isNodeEnded(changes.get(nodeIndex) ?? 'going')) changes.set(nodeIndex, news!.state)
     }
     return changes
   }
@@ -106,24 +106,24 @@ class Played {
     const before = this.states
     const statusOf = (jobId: string) => statusOfFate[fates[Number(jobId.slice(4))]!]
     const step = stepRun(graph, before, { changes, look, isCancelled: false, statusOf })
-    for (const [place, state] of before.entries())
-      if (isNodeEnded(state)) assert.equal(step.states[place], state, 'what has ended stays as it is')
-    for (const place of step.go) {
-      const parents = shape.edges.filter(({ child }) => child === place)
+    for (const [nodeIndex, state] of before.entries())
+      if (isNodeEnded(state)) assert.equal(step.states[nodeIndex], state, 'what has ended stays as it is')
+    for (const nodeIndex of step.go) {
+      const parents = shape.edges.filter(({ child }) => child === nodeIndex)
       assert.ok(
         parents.every(({ parent, on }) => isMetBy(on, step.states[parent]!)),
-        `${place} went too early`,
+        `${nodeIndex} went too early`,
       )
-      assert.equal(before[place], 'blocked')
-      this.went.push(place)
-      this.#tell(place)
+      assert.equal(before[nodeIndex], 'blocked')
+      this.went.push(nodeIndex)
+      this.#tell(nodeIndex)
     }
-    for (const place of step.skip) {
+    for (const nodeIndex of step.skip) {
       assert.match(
-        skipMessageOf(graph, step.states, place, (id) => id),
+        skipMessageOf(graph, step.states, nodeIndex, (id) => id),
         /^(It runs on |The job was )/,
       )
-      this.skipped.push(place)
+      this.skipped.push(nodeIndex)
     }
     if (this.over !== null) assert.equal(step.over, this.over, 'it is over once')
     this.states = step.states
@@ -132,17 +132,17 @@ class Played {
 }
 
 function startsOf({ before }: Case): number[] {
-  return [...before.keys()].filter((place) => before[place] === 'unfired')
+  return [...before.keys()].filter((nodeIndex) => before[nodeIndex] === 'unfired')
 }
 
-function assertOnce(places: readonly number[]): void {
-  assert.equal(new Set(places).size, places.length, `${places} has one twice`)
+function assertOnce(nodeIndexes: readonly number[]): void {
+  assert.equal(new Set(nodeIndexes).size, nodeIndexes.length, `${nodeIndexes} has one twice`)
 }
 
 function playToEnd(drawn: Case, dice: Dice): Played {
   const played = new Played(drawn, dice)
   // Nodes with all parents outside are checked when the run is made.
-  const blocked = [...drawn.before.keys()].filter((place) => drawn.before[place] === 'blocked')
+  const blocked = [...drawn.before.keys()].filter((nodeIndex) => drawn.before[nodeIndex] === 'blocked')
   played.play(startsOf(drawn), blocked)
   assertOnce(played.went)
   assertOnce(played.skipped)
@@ -182,24 +182,24 @@ test('a resumed run repeats the nodes that did not succeed and the nodes that de
     const dice = new Dice(seed)
     const drawn = drawCase(dice)
     const { states } = foretell(drawn.shape, drawn.fates, { outside: drawn.outside })
-    const places = resumableOf(drawn.graph, states)
-    assert.deepEqual(new Set(places), resumableInWords(drawn, states), `seed ${seed}`)
-    again += places.length
-    const isAgain = new Set(places)
-    const isRoot = (place: number) => drawn.before[place] === 'unfired'
-    const before = states.map((state, place): NodeState => {
-      if (!isAgain.has(place)) return state
-      return isRoot(place) ? 'going' : 'blocked'
+    const nodeIndexes = resumableOf(drawn.graph, states)
+    assert.deepEqual(new Set(nodeIndexes), resumableInWords(drawn, states), `seed ${seed}`)
+    again += nodeIndexes.length
+    const isAgain = new Set(nodeIndexes)
+    const isRoot = (nodeIndex: number) => drawn.before[nodeIndex] === 'unfired'
+    const before = states.map((state, nodeIndex): NodeState => {
+      if (!isAgain.has(nodeIndex)) return state
+      return isRoot(nodeIndex) ? 'going' : 'blocked'
     })
-    const fates = drawn.fates.map((fate, place): Fate => {
-      if (!isAgain.has(place)) return fate
+    const fates = drawn.fates.map((fate, nodeIndex): Fate => {
+      if (!isAgain.has(nodeIndex)) return fate
       return dice.chance(0.2) ? 'failed' : 'succeeded'
     })
     const resumed: Case = { ...drawn, fates, before }
     const kept = new Map(before.entries().filter(([, state]) => isNodeEnded(state)))
     const told = foretell(drawn.shape, fates, { kept, outside: drawn.outside })
     const played = new Played(resumed, dice)
-    played.play(places.filter(isRoot), places)
+    played.play(nodeIndexes.filter(isRoot), nodeIndexes)
     assertOnce(played.went)
     assert.deepEqual(played.states, told.states, `seed ${seed}`)
     assert.equal(played.over, told.status, `seed ${seed}`)
@@ -214,11 +214,11 @@ test('a resumed run repeats the nodes that did not succeed and the nodes that de
 function resumableInWords({ shape, outside }: Case, states: readonly NodeState[]): Set<number> {
   const again = new Set<number>()
   // Parents come first, so one pass in order does.
-  for (const [place, state] of states.entries()) {
-    if (outside.has(place)) continue
-    const hangsOn = shape.edges.some(({ child, parent }) => child === place && again.has(parent))
+  for (const [nodeIndex, state] of states.entries()) {
+    if (outside.has(nodeIndex)) continue
+    const hangsOn = shape.edges.some(({ child, parent }) => child === nodeIndex && again.has(parent))
     const isWell = state === 'succeeded' || state === 'dependency'
-    if (!isWell || hangsOn) again.add(place)
+    if (!isWell || hangsOn) again.add(nodeIndex)
   }
   return again
 }
@@ -232,11 +232,15 @@ test('a cancelled run lets nothing go any more, and is over when the nodes that 
     )
     // Roots that have not fired are not waited for.
     const isLeft = (state: NodeState) => !isNodeEnded(state) && state !== 'unfired'
-    const left = dice.shuffle([...going.keys()].filter((place) => isLeft(going[place]!)))
+    const left = dice.shuffle([...going.keys()].filter((nodeIndex) => isLeft(going[nodeIndex]!)))
     let states: readonly NodeState[] = going
-    for (const [index, place] of left.entries()) {
-      const end = states[place] === 'going' ? dice.pick(['succeeded', 'cancelled'] as const) : 'cancelled'
-      const step = stepRun(graph, states, { changes: new Map([[place, end]]), look: left, isCancelled: true })
+    for (const [index, nodeIndex] of left.entries()) {
+      const end = states[nodeIndex] === 'going' ? dice.pick(['succeeded', 'cancelled'] as const) : 'cancelled'
+      const step = stepRun(graph, states, {
+        changes: new Map([[nodeIndex, end]]),
+        look: left,
+        isCancelled: true,
+      })
       assert.deepEqual([step.go, step.skip], [[], []])
       assert.equal(step.over, index === left.length - 1 ? 'CANCELLED' : null)
       states = step.states

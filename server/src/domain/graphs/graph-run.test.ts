@@ -116,7 +116,7 @@ test('a root that counts from its last end shares its runs with nobody', () => {
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('nor does one that found no place in the run of its slot', () => {
+test('nor does one that found no nodeIndex in the run of its slot', () => {
   assert.deepEqual(rolesOf('a b c>a,b', startOf('a', 'slot')), ['a root', 'b root', 'c inner'])
   const start = { ...startOf('a', 'slot'), isAlone: true }
   assert.deepEqual(rolesOf('a b c>a,b', start), ['a root', 'c inner', 'b outside'])
@@ -138,9 +138,9 @@ test('a run has all that its roots reach, by the way that leads there, and no de
     const dice = new Dice(seed)
     const roots = dice.between(1, 4)
     const shape = randomShape(dice, 40, roots)
-    const idOf = (place: number) => `job ${place}`
-    const members = Array.from({ length: shape.nodes }, (_, place) =>
-      memberOf(idOf(place), 60 + dice.below(2)),
+    const idOf = (nodeIndex: number) => `job ${nodeIndex}`
+    const members = Array.from({ length: shape.nodes }, (_, nodeIndex) =>
+      memberOf(idOf(nodeIndex), 60 + dice.below(2)),
     )
     const edges = shape.edges.map(({ parent, child, on }) => ({
       parentId: idOf(parent),
@@ -149,22 +149,23 @@ test('a run has all that its roots reach, by the way that leads there, and no de
     }))
     const kind = dice.pick(['slot', 'trigger'] as const)
     const draft = draftRun(dice.shuffle(members), edges, startOf(idOf(0), kind))
-    const isStart = (place: number) =>
-      place === 0 || (kind === 'slot' && place < roots && members[place]!.schedule.every_seconds === 60)
+    const isStart = (nodeIndex: number) =>
+      nodeIndex === 0 ||
+      (kind === 'slot' && nodeIndex < roots && members[nodeIndex]!.schedule.every_seconds === 60)
     // Parents come first, so one pass in order does.
     const reached = new Set<number>()
-    for (let place = 0; place < shape.nodes; place++) {
-      const isReached = shape.edges.some(({ parent, child }) => child === place && reached.has(parent))
-      if (isReached || isStart(place)) reached.add(place)
+    for (let nodeIndex = 0; nodeIndex < shape.nodes; nodeIndex++) {
+      const isReached = shape.edges.some(({ parent, child }) => child === nodeIndex && reached.has(parent))
+      if (isReached || isStart(nodeIndex)) reached.add(nodeIndex)
     }
     const needed = shape.edges.filter(({ child }) => reached.has(child))
     const roles = new Map(draft.nodes.map(({ jobId, role }) => [jobId, role]))
     assert.equal(roles.size, draft.nodes.length)
-    for (let place = 0; place < shape.nodes; place++) {
-      const isParent = needed.some(({ parent }) => parent === place)
+    for (let nodeIndex = 0; nodeIndex < shape.nodes; nodeIndex++) {
+      const isParent = needed.some(({ parent }) => parent === nodeIndex)
       const other = isParent ? 'outside' : undefined
-      const role = isStart(place) ? 'root' : reached.has(place) ? 'inner' : other
-      assert.equal(roles.get(idOf(place)), role, `seed ${seed}: ${place}`)
+      const role = isStart(nodeIndex) ? 'root' : reached.has(nodeIndex) ? 'inner' : other
+      assert.equal(roles.get(idOf(nodeIndex)), role, `seed ${seed}: ${nodeIndex}`)
     }
     const pinned = draft.edges.map(({ parent, child, on }) => [
       draft.nodes[parent]!.jobId,
@@ -178,8 +179,8 @@ test('a run has all that its roots reach, by the way that leads there, and no de
 
 test('a fan-in goes once, with the last of its parents', () => {
   const graph = graphOf('a b>a c>a d>b,c')
-  const news = (place: number, state: NodeState) => ({
-    changes: new Map([[place, state]]),
+  const news = (nodeIndex: number, state: NodeState) => ({
+    changes: new Map([[nodeIndex, state]]),
     look: [],
     isCancelled: false,
   })
@@ -210,8 +211,8 @@ test('every dependency rule is met by exactly the outcomes that it names', () =>
 
 test('a skipped node says why it was skipped', () => {
   const graph = graphOf('a b>a c>a:failure')
-  const messageOf = (states: NodeState[], place: number) =>
-    skipMessageOf(graph, states, place, (jobId) => `job ${jobId}`)
+  const messageOf = (states: NodeState[], nodeIndex: number) =>
+    skipMessageOf(graph, states, nodeIndex, (jobId) => `job ${jobId}`)
   assert.equal(
     messageOf(['failed', 'dependency', 'blocked'], 1),
     'It runs on success of "job a", which ended FAILED.',

@@ -53,7 +53,7 @@ export interface RunNode {
   executionId: string | null
 }
 
-/** By place in the list of nodes. */
+/** By nodeIndex in the list of nodes. */
 export interface RunEdge {
   parent: number
   child: number
@@ -106,7 +106,7 @@ export interface RunDraft {
 export interface RunStart {
   rootId: string
   kind: RunKind
-  /** It has the run for itself: it found no place in that of its slot. */
+  /** It has the run for itself: it found no nodeIndex in that of its slot. */
   isAlone?: boolean
   /** Whether a job has the slot of the run as well. */
   hasSlot: (job: MemberJob) => boolean
@@ -142,12 +142,12 @@ export function draftRun(members: readonly MemberJob[], edges: readonly Edge[], 
     version: jobs.get(jobId)?.version ?? 0,
     role: roleOf(jobId),
   }))
-  const places = new Map(nodes.map(({ jobId }, place) => [jobId, place]))
+  const nodeIndexes = new Map(nodes.map(({ jobId }, nodeIndex) => [jobId, nodeIndex]))
   return {
     nodes,
     edges: wanted.map(({ parentId, childId, on }) => ({
-      parent: places.get(parentId)!,
-      child: places.get(childId)!,
+      parent: nodeIndexes.get(parentId)!,
+      child: nodeIndexes.get(childId)!,
       on,
     })),
   }
@@ -219,12 +219,12 @@ export class RunGraph {
     this.#children = children
   }
 
-  parentsOf(place: number): readonly RunEdge[] {
-    return this.#parents[place]!
+  parentsOf(nodeIndex: number): readonly RunEdge[] {
+    return this.#parents[nodeIndex]!
   }
 
-  childrenOf(place: number): readonly RunEdge[] {
-    return this.#children[place]!
+  childrenOf(nodeIndex: number): readonly RunEdge[] {
+    return this.#children[nodeIndex]!
   }
 }
 
@@ -254,24 +254,24 @@ export function stepRun(graph: RunGraph, before: readonly NodeState[], news: Run
   const states = [...before]
   const step: RunStep = { states, go: [], skip: [], over: null }
   const look = new Set(news.look)
-  for (const [place, state] of news.changes) {
-    if (isNodeEnded(states[place]!)) continue
-    states[place] = state
-    for (const { child } of graph.childrenOf(place)) look.add(child)
+  for (const [nodeIndex, state] of news.changes) {
+    if (isNodeEnded(states[nodeIndex]!)) continue
+    states[nodeIndex] = state
+    for (const { child } of graph.childrenOf(nodeIndex)) look.add(child)
   }
   // A cancelled run awaits nobody: a root may be held back by a run that waits for the end of this one.
   if (news.isCancelled)
-    for (const [place, state] of states.entries()) if (state === 'unfired') states[place] = 'unrun'
+    for (const [nodeIndex, state] of states.entries()) if (state === 'unfired') states[nodeIndex] = 'unrun'
   // Grows while it is walked: nodes that depend on a skipped node are checked too.
-  for (const place of look) {
-    if (states[place] !== 'blocked' || news.isCancelled) continue
-    const next = judge(graph, states, place, news)
+  for (const nodeIndex of look) {
+    if (states[nodeIndex] !== 'blocked' || news.isCancelled) continue
+    const next = judge(graph, states, nodeIndex, news)
     if (next === 'blocked') continue
-    states[place] = next
-    if (next === 'going') step.go.push(place)
+    states[nodeIndex] = next
+    if (next === 'going') step.go.push(nodeIndex)
     else {
-      step.skip.push(place)
-      for (const { child } of graph.childrenOf(place)) {
+      step.skip.push(nodeIndex)
+      for (const { child } of graph.childrenOf(nodeIndex)) {
         // Once more, also if it was looked at before.
         look.delete(child)
         look.add(child)
@@ -282,15 +282,15 @@ export function stepRun(graph: RunGraph, before: readonly NodeState[], news: Run
   return step
 }
 
-function judge(graph: RunGraph, states: readonly NodeState[], place: number, news: RunNews): NodeState {
+function judge(graph: RunGraph, states: readonly NodeState[], nodeIndex: number, news: RunNews): NodeState {
   let isMet = true
-  for (const { parent, on } of graph.parentsOf(place)) {
+  for (const { parent, on } of graph.parentsOf(nodeIndex)) {
     const state = states[parent]!
     if (!isNodeEnded(state)) isMet = false
     else if (!meets[on].has(state)) return 'dependency'
   }
   if (!isMet) return 'blocked'
-  const status = news.statusOf?.(graph.plan.nodes[place]!.jobId)
+  const status = news.statusOf?.(graph.plan.nodes[nodeIndex]!.jobId)
   if (status === 'PAUSED') return 'paused'
   return status === 'DELETED' ? 'deleted' : 'going'
 }
@@ -301,7 +301,7 @@ function statusOfRun(
   states: readonly NodeState[],
   isCancelled: boolean,
 ): RunStatus | null {
-  const own = states.filter((_, place) => nodes[place]!.role !== 'outside')
+  const own = states.filter((_, nodeIndex) => nodes[nodeIndex]!.role !== 'outside')
   if (!own.every(isNodeEnded)) return null
   if (isCancelled) return 'CANCELLED'
   if (own.some((state) => state === 'failed' || state === 'timed_out')) return 'FAILED'
@@ -312,11 +312,11 @@ function statusOfRun(
 export function unmetOf(
   graph: RunGraph,
   states: readonly NodeState[],
-  place: number,
+  nodeIndex: number,
 ): (RunEdge & { parentId: string }) | undefined {
-  if (states[place] !== 'dependency') return undefined
+  if (states[nodeIndex] !== 'dependency') return undefined
   const isUnmet = ({ parent, on }: RunEdge) => isNodeEnded(states[parent]!) && !meets[on].has(states[parent]!)
-  const edge = graph.parentsOf(place).find(isUnmet)!
+  const edge = graph.parentsOf(nodeIndex).find(isUnmet)!
   return { ...edge, parentId: graph.plan.nodes[edge.parent]!.jobId }
 }
 
@@ -324,11 +324,11 @@ export function unmetOf(
 export function skipMessageOf(
   graph: RunGraph,
   states: readonly NodeState[],
-  place: number,
+  nodeIndex: number,
   nameOf: (jobId: string) => string,
 ): string {
-  const unmet = unmetOf(graph, states, place)
-  if (unmet === undefined) return `The job was ${states[place]} when its turn came.`
+  const unmet = unmetOf(graph, states, nodeIndex)
+  if (unmet === undefined) return `The job was ${states[nodeIndex]} when its turn came.`
   const { parent, parentId, on } = unmet
   return `It runs on ${on} of "${nameOf(parentId)}", ${endText(states[parent]!)}.`
 }
@@ -347,13 +347,13 @@ function endText(state: NodeState): string {
  */
 export function resumableOf(graph: RunGraph, states: readonly NodeState[]): number[] {
   const again = new Set<number>()
-  for (const [place, state] of states.entries()) {
-    if (graph.plan.nodes[place]!.role === 'outside') continue
-    if (state !== 'succeeded' && state !== 'dependency') again.add(place)
+  for (const [nodeIndex, state] of states.entries()) {
+    if (graph.plan.nodes[nodeIndex]!.role === 'outside') continue
+    if (state !== 'succeeded' && state !== 'dependency') again.add(nodeIndex)
   }
   // Grows while it is walked.
-  for (const place of again) {
-    for (const { child } of graph.childrenOf(place)) again.add(child)
+  for (const nodeIndex of again) {
+    for (const { child } of graph.childrenOf(nodeIndex)) again.add(child)
   }
   return [...again].toSorted((a, b) => a - b)
 }

@@ -11,7 +11,7 @@ export interface RunCounts {
 }
 
 export function countNodes(roles: readonly NodeRole[], states: readonly NodeState[]): RunCounts {
-  const own = states.filter((_, place) => roles[place] !== 'outside')
+  const own = states.filter((_, nodeIndex) => roles[nodeIndex] !== 'outside')
   const counts: RunCounts['counts'] = {}
   const skips: RunCounts['skips'] = {}
   for (const state of own) {

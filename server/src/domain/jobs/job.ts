@@ -90,7 +90,7 @@ export function isLimited(
 }
 
 /**
- * Whether its executions are rows of their own from the start instead of places in a batch: others of the job may wait
+ * Whether its executions are rows of their own from the start instead of positions in a batch: others of the job may wait
  * behind them and must find them by the job, or they have a deadline that maintenance must find.
  */
 export function hasOwnRows(

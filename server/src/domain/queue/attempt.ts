@@ -70,7 +70,7 @@ export interface AttemptReport {
   retryAfterMs?: number | null
 }
 
-export interface AttemptPlace {
+export interface AttemptContext {
   attempt: number
   losses: number
   retryPolicy: RetryPolicy
@@ -81,7 +81,7 @@ export interface AttemptPlace {
   random: number
 }
 
-export function endAttempt(word: AttemptReport, place: AttemptPlace): AttemptEnd {
+export function endAttempt(word: AttemptReport, context: AttemptContext): AttemptEnd {
   const { startedAt, finishedAt, durationMs, httpStatus, preview, error } = word
   const end: AttemptEnd = {
     outcome: 'succeeded',
@@ -96,8 +96,8 @@ export function endAttempt(word: AttemptReport, place: AttemptPlace): AttemptEnd
   }
   if (error === null) return end
   end.outcome = isTimeout(error.type) ? 'timed_out' : 'failed'
-  const { retryPolicy, now, random, totalDeadline } = place
-  const attempt = place.attempt - place.losses
+  const { retryPolicy, now, random, totalDeadline } = context
+  const attempt = context.attempt - context.losses
   if (word.isFinal === true || !isRetried(error.type, httpStatus)) end.deadReason = 'NOT_RETRYABLE'
   else if (attempt > retryPolicy.max_retries) end.deadReason = 'MAX_RETRIES_EXCEEDED'
   else {

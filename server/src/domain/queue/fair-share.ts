@@ -22,12 +22,12 @@ export class FairShare {
   /** Splits `free` places over the lanes that have work. `inFlight`: executions of each lane this worker has. */
   split(
     lanes: readonly LaneWeight[],
-    places: { free: number; capacity: number; inFlight: (lane: string) => number },
+    worker: { free: number; capacity: number; inFlight: (lane: string) => number },
   ): LaneShare[] {
     const active = lanes.filter(({ lane }) => lane !== sharedLane)
     this.#keep(active)
     const shares = new Map<string, number>()
-    let { free } = places
+    let { free } = worker
     if (lanes.length > active.length) {
       // First, but not all of it while others wait: the next round comes at once, and begins here again.
       const shared = active.length === 0 ? free : Math.ceil(free / 2)
@@ -39,7 +39,7 @@ export class FairShare {
     const room = new Map(
       active.map(({ lane, weight }) => {
         const share = active.length > 1 ? Math.max(1 / 2, weight / weights) : lanes.length > 1 ? 1 / 2 : 1
-        return [lane, Math.max(0, Math.max(1, Math.floor(places.capacity * share)) - places.inFlight(lane))]
+        return [lane, Math.max(0, Math.max(1, Math.floor(worker.capacity * share)) - worker.inFlight(lane))]
       }),
     )
     const served = new Map(this.#served)

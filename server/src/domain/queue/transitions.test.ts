@@ -14,7 +14,7 @@ const page = new URL('../../../../docs/internals/states.md', import.meta.url)
 const machines: { title: string; text: string; table: TransitionTable; states: readonly string[] }[] = [
   {
     title: 'An execution',
-    text: `Stored as a place in a batch, then as a row of \`live\`, then as the final row of \`attempts\`; never the other way
+    text: `Stored as a position in a batch, then as a row of \`live\`, then as the final row of \`attempts\`; never the other way
 round. From \`server/src/domain/queue/transitions.ts\`.`,
     table: executionTransitions,
     states: [...LIVE_STATES, 'cancelling', ...new Set(OUTCOMES.map(stateOfOutcome))],

@@ -5,7 +5,7 @@ import { moves, type TransitionTable } from '../../lib/transition-table.ts'
 import type { LiveState, Outcome } from './execution.ts'
 
 /**
- * `cancelling` is a running or awaiting execution with a cancel flag. A place in an unclaimed batch is `ready`, a place in
+ * `cancelling` is a running or awaiting execution with a cancel flag. A position in an unclaimed batch is `ready`, a position in
  * a claimed batch is `running`.
  */
 export type ExecutionState = LiveState | 'cancelling' | EndState
@@ -45,8 +45,8 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     blocked: 'waits for other jobs of its graph run',
     waiting:
       'waits until the overlap policy, the concurrency limit or the concurrency key lets it go, or until it ends with its deleted job',
-    ready: 'may be claimed: a place in an unclaimed batch, or a row of `live`',
-    running: 'claimed by a worker: a place in a claimed batch, or a row of `live`',
+    ready: 'may be claimed: a position in an unclaimed batch, or a row of `live`',
+    running: 'claimed by a worker: a position in a claimed batch, or a row of `live`',
     awaiting: 'its target answered 202 and will report the end',
     retrying: 'between two attempts, until `ready_at`',
     cancelling: 'runs or awaits its end, and a cancel was requested; it ends cancelled whatever is reported',
@@ -204,7 +204,7 @@ export function stateOfLive(state: LiveState, isCancelled: boolean): ExecutionSt
   return isCancelled ? 'cancelling' : state
 }
 
-/** The state of an execution that is a place in a batch. */
+/** The state of an execution that is a position in a batch. */
 export function stateInBatch(isClaimed: boolean, isCancelled: boolean): ExecutionState {
   if (isCancelled) return 'cancelling'
   return isClaimed ? 'running' : 'ready'

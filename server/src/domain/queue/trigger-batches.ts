@@ -52,8 +52,8 @@ export function listTriggers(
   batches: readonly TriggerBatch[],
 ): { executionId: string; payload: string | null }[] {
   return batches.flatMap(({ batchId, count, payloads }) =>
-    Array.from({ length: count }, (_, place) => {
-      return { executionId: executionIdAt(batchId, place), payload: payloads?.[place] ?? null }
+    Array.from({ length: count }, (_, position) => {
+      return { executionId: executionIdAt(batchId, position), payload: payloads?.[position] ?? null }
     }),
   )
 }

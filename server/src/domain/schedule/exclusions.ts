@@ -43,24 +43,24 @@ export function compileExclusions(
   const windows: [number, number][] = []
   const names = new Set<string>()
   for (const [index, one] of exclusions.entries()) {
-    const place = `${field}/${index}`
+    const path = `${field}/${index}`
     if (hasKeys(one, 'calendar')) {
-      const listed = findEntries(one['calendar'], calendars, `${place}/calendar`)
+      const listed = findEntries(one['calendar'], calendars, `${path}/calendar`)
       if (!listed.ok) return listed
       names.add(one['calendar'])
       for (const entry of listed.value) {
-        const window = readWindow(entry, zone, place)
+        const window = readWindow(entry, zone, path)
         if (!window.ok) return window
         windows.push(window.value)
       }
       continue
     }
     if (!isDayOrWindow(one)) {
-      return refuse('BAD_OPTION', `An exclusion is ${allowed}, with text values.`, { field: place, allowed })
+      return refuse('BAD_OPTION', `An exclusion is ${allowed}, with text values.`, { field: path, allowed })
     }
-    const window = readWindow(one, zone, place)
+    const window = readWindow(one, zone, path)
     if (!window.ok) return window
-    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${place}/to`)
+    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${path}/to`)
     windows.push(window.value)
   }
   if (names.size > calendarsNamedMax) {
@@ -77,14 +77,14 @@ export function checkEntries(entries: readonly unknown[]): ScheduleError | null 
   const utc = findZone('UTC')
   if (!utc.ok) return utc.error
   for (const [index, one] of entries.entries()) {
-    const place = `entries/${index}`
+    const path = `entries/${index}`
     if (!isDayOrWindow(one)) {
       const message = `An entry is ${allowedEntry}, with text values.`
-      return refuse('BAD_OPTION', message, { field: place, allowed: allowedEntry }).error
+      return refuse('BAD_OPTION', message, { field: path, allowed: allowedEntry }).error
     }
-    const window = readWindow(one, utc.value, place)
+    const window = readWindow(one, utc.value, path)
     if (!window.ok) return window.error
-    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${place}/to`).error
+    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${path}/to`).error
   }
   return null
 }
@@ -117,19 +117,19 @@ function hasKeys<Key extends string>(one: unknown, ...keys: Key[]): one is Recor
  * May be empty: a day that a zone skipped altogether (Apia, 30 December 2011), or a window of a calendar that is well
  * written and comes to nothing in this zone. A calendar must not end the jobs that name it.
  */
-function readWindow(window: DayOrWindow, zone: Zone, place: string): Result<[number, number]> {
+function readWindow(window: DayOrWindow, zone: Zone, path: string): Result<[number, number]> {
   if ('date' in window) {
     const day = window.date.length === 10 ? readDay(window.date) : Number.NEGATIVE_INFINITY
     if (day >= 0)
       return { ok: true, value: [instantOfLocal(zone, day), instantOfLocal(zone, day + DAY_SECONDS)] }
     return refuse('BAD_INSTANT', `"${window.date.slice(0, 40)}" is not a day.`, {
-      field: `${place}/date`,
+      field: `${path}/date`,
       allowed: 'YYYY-MM-DD',
     })
   }
-  const from = readTime(window.from, `${place}/from`)
+  const from = readTime(window.from, `${path}/from`)
   if (!from.ok) return from
-  const to = readTime(window.to, `${place}/to`)
+  const to = readTime(window.to, `${path}/to`)
   if (!to.ok) return to
   const instant = (seconds: number, zoned: boolean) =>
     Math.ceil(zoned ? seconds : instantOfLocal(zone, seconds))

@@ -80,11 +80,11 @@ export function parseDuration(text: string, offset = 0): Result<Duration> {
     if (at === from) return bad(`A number is missing at position ${offset + at}.`, offset + at)
     if (unit === '.' || unit === ',')
       return bad('Fractions are not accepted: write PT90S, not PT1.5M.', offset + at)
-    const place = order.indexOf(unit)
-    if (unit === '' || place < 0) {
+    const unitIndex = order.indexOf(unit)
+    if (unit === '' || unitIndex < 0) {
       return bad(`"${unit}" is not a unit here: ${[...order].join(', ')} in this order.`, offset + at)
     }
-    order = order.slice(place + 1)
+    order = order.slice(unitIndex + 1)
     const key = time ? 'seconds' : dateUnits[unit]!
     const factor = time && unit === 'M' ? 60 : (unitFactor[unit] ?? 1)
     duration[key] += Number(upper.slice(from, at)) * factor
@@ -105,11 +105,11 @@ function parseClockDuration(text: string, offset: number): Result<Duration> {
     const from = at
     while (at < text.length && at - from < 10 && isDigit(text, at)) at++
     const unit = (text[at] ?? '').toLowerCase()
-    const place = unit === '' ? -1 : order.indexOf(unit)
-    if (at === from || place < 0)
+    const unitIndex = unit === '' ? -1 : order.indexOf(unit)
+    if (at === from || unitIndex < 0)
       return bad('@every takes hours, minutes and seconds: @every 1h30m.', offset + at)
     seconds += Number(text.slice(from, at)) * factors[unit]!
-    order = order.slice(place + 1)
+    order = order.slice(unitIndex + 1)
     at++
   }
   return checkLength({ months: 0, days: 0, seconds }, offset)

@@ -1,7 +1,7 @@
 // API keys on PostgreSQL.
-import { apiKeysMax, keyUseMs, type Scope } from '../../domain/access/api-key.ts'
+import { apiKeysMax, keyUseMs } from '../../domain/access/api-key.ts'
+import type { Tier } from '../../domain/tenants/tenant.ts'
 import { firstId, lastId } from '../../lib/id.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
   ApiKey,
   ApiKeyChanges,
@@ -13,9 +13,9 @@ import type {
   NewApiKey,
 } from '../../ports/api-keys.ts'
 import { totalMax } from '../../ports/executions.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './api-keys.sql.ts'
-import { type TierRow, toTier } from './tenants.ts'
 
 const operators = firstId
 
@@ -44,7 +44,7 @@ export class PostgresApiKeys implements ApiKeys {
         key.createdBy,
         key.expiresAt,
       ])
-      return toKey(rows[0]!)
+      return fromColumns<ApiKey>(rows[0]!)
     })
   }
 
@@ -55,7 +55,7 @@ export class PostgresApiKeys implements ApiKeys {
 
   async get(owners: readonly KeyOwner[], keyId: string): Promise<ApiKey | null> {
     const { rows } = await this.#database.query<KeyRow>(statements.selectKey, [owners.map(ownerId), keyId])
-    return rows[0] === undefined ? null : toKey(rows[0])
+    return rows[0] === undefined ? null : fromColumns<ApiKey>(rows[0])
   }
 
   async list({ tenantId, before, limit }: ApiKeyQuery): Promise<ApiKeyPage> {
@@ -65,7 +65,7 @@ export class PostgresApiKeys implements ApiKeys {
       this.#database.query<{ total: number }>(statements.countKeys, [owner, totalMax + 1]),
     ])
     return {
-      keys: listed.rows.slice(0, limit).map(toKey),
+      keys: listed.rows.slice(0, limit).map(fromColumns<ApiKey>),
       more: listed.rows.length > limit,
       total: counted.rows[0]!.total,
     }
@@ -83,7 +83,7 @@ export class PostgresApiKeys implements ApiKeys {
       expiresAt !== undefined,
       expiresAt ?? null,
     ])
-    return rows[0] === undefined ? null : toKey(rows[0])
+    return rows[0] === undefined ? null : fromColumns<ApiKey>(rows[0])
   }
 
   async revoke(owners: readonly KeyOwner[], keyId: string): Promise<'revoked' | 'not_found'> {
@@ -100,45 +100,23 @@ function ownerId(owner: KeyOwner): string {
   return owner ?? operators
 }
 
-interface KeyRow {
-  key_id: string
-  tenant_id: string | null
-  name: string
-  prefix: string
-  scopes: Scope[]
-  created_at: EpochMs
-  created_by: string
-  expires_at: EpochMs | null
-  revoked_at: EpochMs | null
-  last_used_at: EpochMs | null
-}
-
-function toKey(row: KeyRow): ApiKey {
-  return {
-    keyId: row.key_id,
-    tenantId: row.tenant_id,
-    name: row.name,
-    prefix: row.prefix,
-    scopes: row.scopes,
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
-  }
-}
+type KeyRow = Columns<ApiKey>
 
 /** Without a tenant there is no tier either. */
 type FoundRow = Pick<KeyRow, 'key_id' | 'tenant_id' | 'name' | 'scopes' | 'expires_at' | 'revoked_at'> &
-  TierRow
+  Columns<Tier>
 
-function toFound(row: FoundRow): FoundKey {
+function toFound({
+  tenant_id: tenantId,
+  key_id,
+  name,
+  scopes,
+  expires_at,
+  revoked_at,
+  ...tier
+}: FoundRow): FoundKey {
   return {
-    keyId: row.key_id,
-    name: row.name,
-    scopes: row.scopes,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    tenant: row.tenant_id === null ? null : { tenantId: row.tenant_id, tier: toTier(row) },
+    ...fromColumns<Omit<FoundKey, 'tenant'>>({ key_id, name, scopes, expires_at, revoked_at }),
+    tenant: tenantId === null ? null : { tenantId, tier: fromColumns<Tier>(tier) },
   }
 }

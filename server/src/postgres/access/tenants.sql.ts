@@ -1,33 +1,43 @@
 // The statements on tenants. Columns are listed: `*` would break prepared statements when a tier gets another limit.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+import { tierColumns } from '../sql/fragments.ts'
+
+const columns = fragment`t.tenant_id, t.name, t.created_at, ${tierColumns}`
 
 export const insertTenant = sql('insertTenant')`
   WITH made AS (
-    INSERT INTO tenants (tenant_id, name, tier) VALUES ($1, $2, $3) RETURNING tenant_id, name, tier, created_at
+    INSERT INTO tenants (tenant_id, name, tier)
+    VALUES ($1, $2, $3)
+    RETURNING tenant_id, name, tier, created_at
   )
-  SELECT t.tenant_id, t.name, t.created_at, r.tier, r.weight, r.history_days, r.payload_bytes_max, r.retries_max,
-    r.interval_seconds_min, r.priority_best, r.dead_letters, r.requests_per_second
-  FROM made t JOIN tiers r ON r.tier = t.tier`
+  SELECT ${columns}
+  FROM made t
+  JOIN tiers tier ON tier.tier = t.tier`
 
 export const selectTenant = sql('selectTenant')`
-  SELECT t.tenant_id, t.name, t.created_at, r.tier, r.weight, r.history_days, r.payload_bytes_max, r.retries_max,
-    r.interval_seconds_min, r.priority_best, r.dead_letters, r.requests_per_second
-  FROM tenants t JOIN tiers r ON r.tier = t.tier WHERE t.tenant_id = $1`
+  SELECT ${columns} FROM tenants t JOIN tiers tier ON tier.tier = t.tier WHERE t.tenant_id = $1`
 
 export const selectTenants = sql('selectTenants')`
-  SELECT t.tenant_id, t.name, t.created_at, r.tier, r.weight, r.history_days, r.payload_bytes_max, r.retries_max,
-    r.interval_seconds_min, r.priority_best, r.dead_letters, r.requests_per_second
-  FROM (SELECT tenant_id, name, tier, created_at FROM tenants WHERE tenant_id < $1 ORDER BY tenant_id DESC LIMIT $2) t
-  JOIN tiers r ON r.tier = t.tier ORDER BY t.tenant_id DESC`
+  SELECT ${columns}
+  FROM (
+    SELECT tenant_id, name, tier, created_at
+    FROM tenants
+    WHERE tenant_id < $1
+    ORDER BY tenant_id DESC LIMIT $2
+  ) t
+  JOIN tiers tier ON tier.tier = t.tier
+  ORDER BY t.tenant_id DESC`
 
 export const countTenants = sql('countTenants')`
   SELECT count(*) AS total FROM (SELECT FROM tenants LIMIT $1) t`
 
 export const updateTenant = sql('updateTenant')`
   WITH changed AS (
-    UPDATE tenants SET name = coalesce($2, name), tier = coalesce($3, tier) WHERE tenant_id = $1
+    UPDATE tenants
+    SET name = coalesce($2, name), tier = coalesce($3, tier)
+    WHERE tenant_id = $1
     RETURNING tenant_id, name, tier, created_at
   )
-  SELECT t.tenant_id, t.name, t.created_at, r.tier, r.weight, r.history_days, r.payload_bytes_max, r.retries_max,
-    r.interval_seconds_min, r.priority_best, r.dead_letters, r.requests_per_second
-  FROM changed t JOIN tiers r ON r.tier = t.tier`
+  SELECT ${columns}
+  FROM changed t
+  JOIN tiers tier ON tier.tier = t.tier`

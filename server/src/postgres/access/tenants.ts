@@ -2,9 +2,9 @@
 import type { Tenant, Tier } from '../../domain/tenants/tenant.ts'
 import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/executions.ts'
 import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../ports/tenants.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './tenants.sql.ts'
 
@@ -62,38 +62,9 @@ export class PostgresTenants implements Tenants {
 const uniqueViolation = '23505'
 const foreignKeyViolation = '23503'
 
-export interface TierRow {
-  tier: string
-  weight: number
-  history_days: number
-  payload_bytes_max: number
-  retries_max: number
-  interval_seconds_min: number
-  priority_best: number
-  dead_letters: boolean
-  requests_per_second: number | null
-}
+/** A tenant, its tier in one row with it. */
+type TenantRow = Columns<Omit<Tenant, 'tier'>> & Columns<Tier>
 
-interface TenantRow extends TierRow {
-  tenant_id: string
-  name: string
-  created_at: EpochMs
-}
-
-function toTenant(row: TenantRow): Tenant {
-  return { tenantId: row.tenant_id, name: row.name, tier: toTier(row), createdAt: row.created_at }
-}
-
-export function toTier(row: TierRow): Tier {
-  return {
-    tier: row.tier,
-    weight: row.weight,
-    historyDays: row.history_days,
-    payloadBytesMax: row.payload_bytes_max,
-    retriesMax: row.retries_max,
-    intervalSecondsMin: row.interval_seconds_min,
-    priorityBest: row.priority_best,
-    deadLetters: row.dead_letters,
-    requestsPerSecond: row.requests_per_second,
-  }
+function toTenant({ tenant_id: tenantId, name, created_at: createdAt, ...tier }: TenantRow): Tenant {
+  return { tenantId, name, createdAt, tier: fromColumns<Tier>(tier) }
 }

@@ -25,8 +25,8 @@ function parseInstant(text: string): EpochMs {
   }
   const seconds = twoDigits(text, 11) * 3_600 + twoDigits(text, 14) * 60 + twoDigits(text, 17)
   let ms = 0
-  for (let place = 20, unit = 100; place < text.length - 3; place++, unit /= 10) {
-    ms += (text.charCodeAt(place) - zero) * unit
+  for (let offset = 20, unit = 100; offset < text.length - 3; offset++, unit /= 10) {
+    ms += (text.charCodeAt(offset) - zero) * unit
   }
   return (lastDayMs + seconds * 1_000 + ms) as EpochMs
 }
@@ -36,8 +36,8 @@ const plainLengths: readonly number[] = [22, 24, 25, 26]
 const space = 32
 const zero = 48
 
-function twoDigits(text: string, place: number): number {
-  return (text.charCodeAt(place) - zero) * 10 + text.charCodeAt(place + 1) - zero
+function twoDigits(text: string, offset: number): number {
+  return (text.charCodeAt(offset) - zero) * 10 + text.charCodeAt(offset + 1) - zero
 }
 
 export const rowTypes: pg.CustomTypesConfig = {

@@ -7,7 +7,9 @@ import type { RunTools, Stepped } from '../../ports/graph-runs.ts'
 import type { Queries } from '../connection/database.ts'
 import { cancelLiveById, settledOf } from '../queue/cancel.ts'
 import { type SettledRow, toSettled } from '../queue/settled-row.ts'
+import type { RowOf } from '../sql/item.ts'
 import * as statements from './advance-runs.sql.ts'
+import { nodeToGoItem, planItem, runItem, skippedNodeItem, strayItem, unfiredItem } from './items.ts'
 import { type HeldRun, toLetters, withNodes } from './rows.ts'
 import { type NoteRow, RunInStep } from './run-step.ts'
 
@@ -66,17 +68,17 @@ async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise
 /** Finds the fate of roots that have not fired. */
 async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
-  const items = works.flatMap(({ run: { runId: r, slot: s, states, graph }, changes }) =>
-    states.flatMap((state, place) => {
-      if (state !== 'unfired' || changes.has(place)) return []
-      return [{ r, j: graph.plan.nodes[place]!.jobId, s }]
+  const items = works.flatMap(({ run: { runId, slot, states, graph }, changes }) =>
+    states.flatMap((state, nodeIndex) => {
+      if (state !== 'unfired' || changes.has(nodeIndex)) return []
+      return [{ runId, jobId: graph.plan.nodes[nodeIndex]!.jobId, slotMs: slot }]
     }),
   )
   if (items.length === 0) return
-  const { rows } = await queries.query<UnrunRow>(statements.selectUnrun, [JSON.stringify(items)])
+  const { rows } = await queries.query<UnrunRow>(statements.selectUnrun, [unfiredItem.encode(items)])
   for (const { run_id, job_id } of rows) {
     const { run, changes } = byId.get(run_id)!
-    changes.set(run.places.get(job_id)!, 'unrun')
+    changes.set(run.nodeIndexes.get(job_id)!, 'unrun')
   }
 }
 
@@ -100,7 +102,9 @@ function sizeOf(work: RunInStep): number {
 
 /** Of the jobs of nodes that would go. */
 async function lockMembers(queries: Queries, works: readonly RunInStep[]): Promise<Map<string, JobStatus>> {
-  const jobIds = works.flatMap(({ run, step }) => step.go.map((place) => run.graph.plan.nodes[place]!.jobId))
+  const jobIds = works.flatMap(({ run, step }) =>
+    step.go.map((nodeIndex) => run.graph.plan.nodes[nodeIndex]!.jobId),
+  )
   return lockStatuses(queries, jobIds)
 }
 
@@ -124,7 +128,7 @@ async function lockNodes(
   statuses: ReadonlyMap<string, JobStatus>,
 ): Promise<void> {
   const ids = works.flatMap((work) => [
-    ...[...work.step.go, ...work.step.skip].map((place) => work.executionOf(place)!),
+    ...[...work.step.go, ...work.step.skip].map((nodeIndex) => work.executionOf(nodeIndex)!),
     ...work.cancelIds(),
     ...work.strays.keys(),
   ])
@@ -146,8 +150,8 @@ async function cancelNodes(queries: Queries, works: readonly RunInStep[], steppe
         stepped.cancelled = true
         continue
       }
-      const { work, place } = targets.get(executionId)!
-      if (place !== undefined) work.changes.set(place, 'cancelled')
+      const { work, nodeIndex } = targets.get(executionId)!
+      if (nodeIndex !== undefined) work.changes.set(nodeIndex, 'cancelled')
       work.ended.push(executionId)
       stepped.waiting = true
     }
@@ -155,9 +159,9 @@ async function cancelNodes(queries: Queries, works: readonly RunInStep[], steppe
   for (const work of concerned) work.decide()
 }
 
-function cancelTargetsOf(work: RunInStep): [string, { work: RunInStep; place: number | undefined }][] {
-  const places = new Map(work.cancels.map((place) => [work.executionOf(place), place]))
-  return work.cancelIds().map((id) => [id, { work, place: places.get(id) }])
+function cancelTargetsOf(work: RunInStep): [string, { work: RunInStep; nodeIndex: number | undefined }][] {
+  const nodeIndexes = new Map(work.cancels.map((nodeIndex) => [work.executionOf(nodeIndex), nodeIndex]))
+  return work.cancelIds().map((id) => [id, { work, nodeIndex: nodeIndexes.get(id) }])
 }
 
 async function letNodesGo(
@@ -167,14 +171,13 @@ async function letNodesGo(
   stepped: Stepped,
 ): Promise<void> {
   const items = works
-    .flatMap(({ run, step }) => step.go.map((place) => ({ run, node: run.graph.plan.nodes[place]! })))
-    .map(({ run, node: { executionId: e, role } }, n) => {
-      const item = { n, e, l: laneOf(run.tenantId) }
+    .flatMap(({ run, step }) => step.go.map((nodeIndex) => ({ run, node: run.graph.plan.nodes[nodeIndex]! })))
+    .map(({ run, node: { executionId, role } }, number) => {
       // A resume has checked: except for the run itself nothing of its roots is under way.
-      return role === 'root' ? { ...item, f: true } : item
+      return { number, executionId, lane: laneOf(run.tenantId), isFree: role === 'root' }
     })
   if (items.length === 0) return
-  const { rows } = await queries.query<{ state: string }>(statements.letNodesGo, [JSON.stringify(items)])
+  const { rows } = await queries.query<{ state: string }>(statements.letNodesGo, [nodeToGoItem.encode(items)])
   const ready = rows.filter((row) => row.state === 'ready').length
   stepped.ready += ready
   if (ready < rows.length) stepped.waiting = true
@@ -185,20 +188,21 @@ async function skipNodes(queries: Queries, works: readonly RunInStep[], stepped:
   const nameOf = await readNames(queries, works)
   const items = works.flatMap((work) => {
     const { states, skip } = work.step
-    return skip.map((place) => {
-      const executionId = work.executionOf(place)!
+    return skip.map((nodeIndex) => {
+      const executionId = work.executionOf(nodeIndex)!
       work.ended.push(executionId)
-      return { e: executionId, r: states[place], m: skipMessageOf(work.run.graph, states, place, nameOf) }
+      const message = skipMessageOf(work.run.graph, states, nodeIndex, nameOf)
+      return { executionId, reason: states[nodeIndex]!, message }
     })
   })
-  const { rows } = await queries.query<SettledRow>(statements.skipNodes, [JSON.stringify(items)])
+  const { rows } = await queries.query<SettledRow>(statements.skipNodes, [skippedNodeItem.encode(items)])
   stepped.settled.push(...rows.map((row) => toSettled(row, 'skipped')))
 }
 
 /** Of the jobs that are in the way of others. */
 async function readNames(queries: Queries, works: readonly RunInStep[]): Promise<(jobId: string) => string> {
   const unmet = works.flatMap(({ run, step }) =>
-    step.skip.map((place) => unmetOf(run.graph, step.states, place)?.parentId),
+    step.skip.map((nodeIndex) => unmetOf(run.graph, step.states, nodeIndex)?.parentId),
   )
   const jobIds = [...new Set(unmet)].filter((jobId) => jobId !== undefined)
   if (jobIds.length === 0) return (jobId) => jobId
@@ -208,29 +212,28 @@ async function readNames(queries: Queries, works: readonly RunInStep[]): Promise
 }
 
 /**
- * Roots that fired into a run in which they have no position get a run of their own, except roots cancelled with it.
+ * Roots that fired into a run of which they are no nodes get a run of their own, except roots cancelled with it.
  */
 async function moveStrays(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
-  const items = works.flatMap(({ run: { runId: r }, strays, late }) =>
-    strays
-      .entries()
-      .map(([e, j]) => ({ r, e, j, stays: late.includes(e) }))
-      .toArray(),
+  const items = works.flatMap(({ run: { runId }, strays, late }) =>
+    Array.from(strays, ([executionId, jobId]) => {
+      return { runId, executionId, jobId, stays: late.includes(executionId) }
+    }),
   )
   if (items.length === 0) return
-  await queries.query(statements.moveRoots, [JSON.stringify(items)])
+  await queries.query(statements.moveRoots, [strayItem.encode(items)])
   // They are in nobody's way any more, or their runs are to be made.
   stepped.waiting = true
 }
 
 async function write(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const plans = works.filter(({ fired }) => fired.size > 0).map(toPlanItem)
-  if (plans.length > 0) await queries.query(statements.writePlans, [JSON.stringify(plans)])
+  if (plans.length > 0) await queries.query(statements.writePlans, [planItem.encode(plans)])
   const changed = works.filter((work) => !work.isOver && work.isChanged())
   const noteIds = works.flatMap((work) => work.noteIds)
   if (changed.length === 0 && noteIds.length === 0) return
   await queries.query(statements.writeRuns, [
-    JSON.stringify(changed.map(toRunItem)),
+    runItem.encode(changed.map(toRunItem)),
     noteIds,
     works.flatMap(({ ended }) => ended),
   ])
@@ -238,24 +241,24 @@ async function write(queries: Queries, works: readonly RunInStep[], stepped: Ste
   if (stepped.over.length > 0) stepped.waiting = true
 }
 
-function toPlanItem({ run, fired }: RunInStep): object {
+function toPlanItem({ run, fired }: RunInStep): RowOf<typeof planItem> {
   const { nodes } = withNodes(run, fired).graph.plan
   return {
-    r: run.runId,
-    v: nodes.map(({ version }) => version),
-    e: nodes.map(({ executionId }) => executionId),
+    runId: run.runId,
+    versions: nodes.map(({ version }) => version),
+    executionIds: nodes.map(({ executionId }) => executionId),
   }
 }
 
-function toRunItem(work: RunInStep): object {
+function toRunItem(work: RunInStep): RowOf<typeof runItem> {
   const { states, over } = work.step
   return {
-    r: work.run.runId,
-    t: work.status(),
-    c: work.cancelMessage,
-    s: toLetters(states),
-    u: states.includes('unfired'),
-    o: over !== null,
+    runId: work.run.runId,
+    status: work.status(),
+    cancelMessage: work.cancelMessage,
+    states: toLetters(states),
+    unfired: states.includes('unfired'),
+    isOver: over !== null,
   }
 }
 

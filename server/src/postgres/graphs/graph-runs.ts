@@ -17,8 +17,9 @@ import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { advanceRuns } from './advance-runs.ts'
 import * as statements from './graph-runs.sql.ts'
+import { childItem, nodeItem } from './items.ts'
 import { resumeRun } from './resume-run.ts'
-import { type PlanRow, type RunRow, toHeldRun, toPlacedGraph } from './rows.ts'
+import { type PlanRow, type RunRow, toHeldRun, toIndexedGraph } from './rows.ts'
 import { lockRun, selectPlans } from './run-steps.sql.ts'
 import {
   type ListedRow,
@@ -52,9 +53,11 @@ export class PostgresGraphRuns implements GraphRuns {
     const found = await this.#database.query<RunViewRow>(statements.selectRun, [tenantId, runId])
     const run = found.rows[0]
     if (run === undefined) return null
-    const items = run.job_ids.map((j, p) => ({ p, j, e: run.execution_ids[p] }))
+    const items = run.job_ids.map((jobId, nodeIndex) => {
+      return { nodeIndex, jobId, executionId: run.execution_ids[nodeIndex]! }
+    })
     const nodes = await this.#database.query<NodeRow>(statements.selectNodes, [
-      JSON.stringify(items),
+      nodeItem.encode(items),
       run.finished_at,
     ])
     return toRunView(run, nodes.rows)
@@ -126,8 +129,8 @@ export class PostgresGraphRuns implements GraphRuns {
   }
 
   async parentsOf(executionIds: readonly string[], runId?: string): Promise<Map<string, ParentResult[]>> {
-    const items = executionIds.map((e) => ({ e, r: runId }))
-    const values = [JSON.stringify(items), parentResultsMax]
+    const items = executionIds.map((executionId) => ({ executionId, runId: runId ?? null }))
+    const values = [childItem.encode(items), parentResultsMax]
     const { rows } = await this.#database.query<ParentRow>(statements.selectParents, values)
     const found = Map.groupBy(rows, (row) => row.execution_id)
     return new Map(found.entries().map(([id, parents]) => [id, parents.map(toParentResult)]))
@@ -141,7 +144,7 @@ async function lockOwn(queries: Queries, tenantId: string, runId: string): Promi
 
 async function hold(queries: Queries, row: RunRow) {
   const { rows } = await queries.query<PlanRow>(selectPlans, [[row.run_id]])
-  return toHeldRun(row, toPlacedGraph(rows[0]!))
+  return toHeldRun(row, toIndexedGraph(rows[0]!))
 }
 
 function valuesOf({ tenantId, before, from, to, limit, jobId }: RunQuery, seenMax: number): unknown[] {

@@ -13,6 +13,7 @@ import type { Jobs, NewJob } from '../../ports/jobs.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { type JobRow, noticeMs, toJobItem } from '../jobs/job-row.ts'
 import { insertJobs } from '../jobs/jobs.sql.ts'
+import { memberItem } from './items.ts'
 import * as statements from './job-graph.sql.ts'
 
 /** A job that runs after others. */
@@ -84,12 +85,12 @@ export async function writeGraph(
   queries: Queries,
   { jobId, dependsOn, graphIds }: GraphWrite,
 ): Promise<void> {
-  const cursors = [...graphIds].map(([j, g]) => ({ j, g }))
+  const members = Array.from(graphIds, ([jobId, graphId]) => ({ jobId, graphId }))
   await queries.query(statements.writeGraph, [
     jobId,
     dependsOn.map((one) => one.jobId),
     dependsOn.map((one) => one.on),
-    JSON.stringify(cursors),
+    memberItem.encode(members),
     noticeMs,
   ])
 }

@@ -3,11 +3,11 @@ import { RecentMap } from '../../lib/recent-map.ts'
 import type { Queries } from '../connection/database.ts'
 import {
   type HeldRun,
-  type PlacedGraph,
+  type IndexedGraph,
   type PlanRow,
   type RunRow,
   toHeldRun,
-  toPlacedGraph,
+  toIndexedGraph,
 } from './rows.ts'
 import { selectPlans } from './run-steps.sql.ts'
 
@@ -15,7 +15,7 @@ import { selectPlans } from './run-steps.sql.ts'
 const nodesMax = 100_000
 
 export class GraphPlanCache {
-  readonly #kept = new RecentMap<PlacedGraph>({
+  readonly #kept = new RecentMap<IndexedGraph>({
     weigh: ({ graph }) => graph.plan.nodes.length,
     weightMax: nodesMax,
   })
@@ -27,7 +27,7 @@ export class GraphPlanCache {
     if (unknown.length > 0) {
       const values = [unknown.map((row) => row.run_id)]
       const plans = await queries.query<PlanRow>(selectPlans, values)
-      for (const plan of plans.rows) found.set(plan.run_id, toPlacedGraph(plan))
+      for (const plan of plans.rows) found.set(plan.run_id, toIndexedGraph(plan))
     }
     for (const row of unknown) this.#kept.set(keyOf(row), found.get(row.run_id)!)
     this.#kept.prune()

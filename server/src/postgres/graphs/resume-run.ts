@@ -13,6 +13,7 @@ import { type ResumeOutcome, type RunTools, resumesMax } from '../../ports/graph
 import type { Queries } from '../connection/database.ts'
 import { takeDeadLetters } from '../history/dead-letters.sql.ts'
 import { advanceRuns, lockStatuses } from './advance-runs.ts'
+import { jobExecutionItem, repeatedNodeItem } from './items.ts'
 import * as statements from './resume-run.sql.ts'
 import { type HeldRun, type ReplacedPart, type RunRow, toLetters, withNodes } from './rows.ts'
 
@@ -24,13 +25,13 @@ export async function resumeRun(
   { newExecutionId, laneOf }: RunTools,
 ): Promise<ResumeOutcome> {
   if (row.finished_at === null) return { kind: 'not_finished', status: row.status }
-  const places = resumableOf(run.graph, run.states)
-  if (places.length === 0) return { kind: 'nothing' }
+  const nodeIndexes = resumableOf(run.graph, run.states)
+  if (nodeIndexes.length === 0) return { kind: 'nothing' }
   if (row.resumes >= resumesMax) return { kind: 'too_often' }
 
   const { nodes } = run.graph.plan
   const roots = nodes.filter(({ role }) => role === 'root')
-  const again = places.map((place) => nodes[place]!)
+  const again = nodeIndexes.map((nodeIndex) => nodes[nodeIndex]!)
   const statuses = await lockStatuses(
     queries,
     [...roots, ...again].map(({ jobId }) => jobId),
@@ -44,16 +45,16 @@ export async function resumeRun(
   if (busy !== undefined) return findOverlap(queries, busy.jobId)
 
   const changed = new Map<number, RunNode>()
-  for (const place of places) {
-    const node = nodes[place]!
+  for (const nodeIndex of nodeIndexes) {
+    const node = nodes[nodeIndex]!
     const { version } = jobs.get(node.jobId)!
-    changed.set(place, { ...node, version, executionId: newExecutionId() })
+    changed.set(nodeIndex, { ...node, version, executionId: newExecutionId() })
   }
-  await insertAgain(queries, row, places, { before: nodes, after: changed })
-  const revived = revive(run, places, changed)
-  await writeRevived(queries, revived, replacedIn(nodes, places, row.resumes + 1))
+  await insertAgain(queries, row, nodeIndexes, { before: nodes, after: changed })
+  const revived = revive(run, nodeIndexes, changed)
+  await writeRevived(queries, revived, replacedIn(nodes, nodeIndexes, row.resumes + 1))
   const { over, settled } = await advanceRuns(queries, [revived], { laneOf, statuses })
-  const executionIds = places.map((place) => changed.get(place)!.executionId!)
+  const executionIds = nodeIndexes.map((nodeIndex) => changed.get(nodeIndex)!.executionId!)
   return { kind: 'resumed', executionIds, over, settled }
 }
 
@@ -63,20 +64,28 @@ async function findOverlap(queries: Queries, jobId: string): Promise<ResumeOutco
   return { kind: 'overlap', jobId, runId, executionId }
 }
 
-function revive(run: HeldRun, places: readonly number[], changed: ReadonlyMap<number, RunNode>): HeldRun {
-  const states = run.states.map((state, place): NodeState => (changed.has(place) ? 'blocked' : state))
+function revive(
+  run: HeldRun,
+  nodeIndexes: readonly number[],
+  changed: ReadonlyMap<number, RunNode>,
+): HeldRun {
+  const states = run.states.map((state, nodeIndex): NodeState => (changed.has(nodeIndex) ? 'blocked' : state))
   return {
     ...run,
     ...withNodes(run, changed),
     states,
-    look: places,
+    look: nodeIndexes,
     status: 'RUNNING',
     cancelMessage: null,
   }
 }
 
-function replacedIn(nodes: readonly RunNode[], places: readonly number[], resume: number): ReplacedPart[] {
-  return places.map((place) => [place, nodes[place]!.executionId, resume])
+function replacedIn(
+  nodes: readonly RunNode[],
+  nodeIndexes: readonly number[],
+  resume: number,
+): ReplacedPart[] {
+  return nodeIndexes.map((nodeIndex) => [nodeIndex, nodes[nodeIndex]!.executionId, resume])
 }
 
 async function writeRevived(
@@ -91,29 +100,28 @@ async function writeRevived(
     plan.nodes.map(({ version }) => version),
     plan.nodes.map(({ executionId }) => executionId),
     JSON.stringify(replaced),
-    JSON.stringify(roots.map(({ jobId: j, executionId: e }) => ({ j, e }))),
+    jobExecutionItem.encode(roots),
   ])
 }
 
 async function insertAgain(
   queries: Queries,
   row: RunRow,
-  places: readonly number[],
+  nodeIndexes: readonly number[],
   { before, after }: { before: readonly RunNode[]; after: ReadonlyMap<number, RunNode> },
 ): Promise<void> {
   const ends = await findEnds(
     queries,
     row,
-    places.map((place) => before[place]!),
+    nodeIndexes.map((nodeIndex) => before[nodeIndex]!),
   )
-  const items = places.map((place) => {
-    const { jobId: j, version: v, role, executionId: e } = after.get(place)!
-    const o = before[place]!.executionId
-    const end = o === null ? undefined : ends.get(o)
-    const kind = role === 'root' ? 'retry' : 'dependency'
-    return { e, j, v, kind, ...(o !== null && { o }), ...(end !== undefined && keptOf(end)) }
+  const items = nodeIndexes.map((nodeIndex) => {
+    const node = after.get(nodeIndex)!
+    const retryOf = before[nodeIndex]!.executionId
+    const end = retryOf === null ? undefined : ends.get(retryOf)
+    return { ...node, kind: node.role === 'root' ? 'retry' : 'dependency', retryOf, ...keptOf(end) }
   })
-  await queries.query(statements.insertAgain, [row.run_id, JSON.stringify(items)])
+  await queries.query(statements.insertAgain, [row.run_id, repeatedNodeItem.encode(items)])
 }
 
 /** By execution. Its dead letter, which may have been edited, is removed with it, as with a retry. */
@@ -122,10 +130,16 @@ async function findEnds(
   { tenant_id: tenantId, finished_at }: RunRow,
   nodes: readonly RunNode[],
 ): Promise<Map<string, EndRow>> {
-  const items = nodes.flatMap(({ jobId: j, executionId: e }) => (e === null ? [] : [{ j, e }]))
-  const { rows } = await queries.query<EndRow>(statements.selectEnds, [JSON.stringify(items), finished_at])
+  const items = nodes.filter(({ executionId }) => executionId !== null)
+  const { rows } = await queries.query<EndRow>(statements.selectEnds, [
+    jobExecutionItem.encode(items),
+    finished_at,
+  ])
   const ends = new Map(rows.map((end) => [end.execution_id, end]))
-  const letters = await queries.query<LetterRow>(takeDeadLetters, [tenantId, items.map(({ e }) => e)])
+  const letters = await queries.query<LetterRow>(takeDeadLetters, [
+    tenantId,
+    items.map(({ executionId }) => executionId),
+  ])
   for (const { execution_id, payload } of letters.rows) {
     const end = ends.get(execution_id)
     if (end !== undefined) ends.set(execution_id, { ...end, payload_override: payload })
@@ -133,13 +147,11 @@ async function findEnds(
   return ends
 }
 
-function keptOf(end: EndRow): { k?: string; p?: string } {
+function keptOf(end: EndRow | undefined): { idempotencyKey: string | null; payload: string | null } {
+  if (end === undefined) return { idempotencyKey: null, payload: null }
   const { kind, outcome, job_id: jobId, execution_id: executionId, slot } = end
   const key = end.idempotency_key ?? idempotencyKeyOf(kind, { jobId, executionId, slot })
-  return {
-    ...(isKeyKept(outcome) && { k: key }),
-    ...(end.payload_override !== null && { p: end.payload_override }),
-  }
+  return { idempotencyKey: isKeyKept(outcome) ? key : null, payload: end.payload_override }
 }
 
 interface PresentRow {

@@ -41,16 +41,16 @@ export interface PlanRow {
  * The execution at a position until the run was resumed for the nth time; null: a root with a skipped slot had no
  * execution.
  */
-export type ReplacedPart = [place: number, executionId: string | null, resume: number]
+export type ReplacedPart = [nodeIndex: number, executionId: string | null, resume: number]
 
-/** A plan, and the place of each of its jobs. */
-export interface PlacedGraph {
+/** A plan, and the index of each of its jobs. */
+export interface IndexedGraph {
   graph: RunGraph
-  places: ReadonlyMap<string, number>
+  nodeIndexes: ReadonlyMap<string, number>
 }
 
 /** A run that is locked by us. */
-export interface HeldRun extends PlacedGraph {
+export interface HeldRun extends IndexedGraph {
   runId: string
   tenantId: string
   slot: EpochMs
@@ -61,9 +61,9 @@ export interface HeldRun extends PlacedGraph {
   look: readonly number[]
 }
 
-export function toHeldRun(row: RunRow, placed: PlacedGraph): HeldRun {
+export function toHeldRun(row: RunRow, indexed: IndexedGraph): HeldRun {
   return {
-    ...placed,
+    ...indexed,
     runId: row.run_id,
     tenantId: row.tenant_id,
     slot: row.slot,
@@ -74,31 +74,31 @@ export function toHeldRun(row: RunRow, placed: PlacedGraph): HeldRun {
   }
 }
 
-export function toPlacedGraph(row: PlanRow): PlacedGraph {
+export function toIndexedGraph(row: PlanRow): IndexedGraph {
   const roles = rolesOf(row.roles)
-  const nodes = row.job_ids.map((jobId, place) => ({
+  const nodes = row.job_ids.map((jobId, nodeIndex) => ({
     jobId,
-    version: row.versions[place]!,
-    role: roles[place]!,
-    executionId: row.execution_ids[place]!,
+    version: row.versions[nodeIndex]!,
+    role: roles[nodeIndex]!,
+    executionId: row.execution_ids[nodeIndex]!,
   }))
-  return placeNodes(nodes, toEdges(row.edges))
+  return indexNodes(nodes, toEdges(row.edges))
 }
 
-export function placeNodes(nodes: readonly RunNode[], edges: readonly RunEdge[]): PlacedGraph {
-  const places = new Map(nodes.map(({ jobId }, place) => [jobId, place]))
-  return { graph: new RunGraph({ nodes, edges }), places }
+export function indexNodes(nodes: readonly RunNode[], edges: readonly RunEdge[]): IndexedGraph {
+  const nodeIndexes = new Map(nodes.map(({ jobId }, nodeIndex) => [jobId, nodeIndex]))
+  return { graph: new RunGraph({ nodes, edges }), nodeIndexes }
 }
 
 /** The same graph, in which some nodes are others. */
 export function withNodes(
-  { graph, places }: PlacedGraph,
+  { graph, nodeIndexes }: IndexedGraph,
   changed: ReadonlyMap<number, RunNode>,
-): PlacedGraph {
+): IndexedGraph {
   const { nodes, edges } = graph.plan
   return {
-    graph: new RunGraph({ nodes: nodes.map((node, place) => changed.get(place) ?? node), edges }),
-    places,
+    graph: new RunGraph({ nodes: nodes.map((node, nodeIndex) => changed.get(nodeIndex) ?? node), edges }),
+    nodeIndexes,
   }
 }
 

@@ -50,8 +50,8 @@ export class RunInStep {
     this.step = stepRun(graph, states, { changes: this.changes, look, isCancelled, statusOf })
   }
 
-  executionOf(place: number): string | null {
-    return (this.fired.get(place) ?? this.run.graph.plan.nodes[place]!).executionId
+  executionOf(nodeIndex: number): string | null {
+    return (this.fired.get(nodeIndex) ?? this.run.graph.plan.nodes[nodeIndex]!).executionId
   }
 
   take(note: NoteRow): void {
@@ -65,42 +65,45 @@ export class RunInStep {
   }
 
   #isAwaited(jobId: string): boolean {
-    const place = this.run.places.get(jobId)
+    const nodeIndex = this.run.nodeIndexes.get(jobId)
     return (
-      place !== undefined && !this.isOver && this.run.states[place] === 'unfired' && !this.fired.has(place)
+      nodeIndex !== undefined &&
+      !this.isOver &&
+      this.run.states[nodeIndex] === 'unfired' &&
+      !this.fired.has(nodeIndex)
     )
   }
 
   /** Its graph was another one when the run began, or the run has done without it. */
   #turnAway({ job_id: jobId, execution_id: executionId }: NoteRow): void {
     this.strays.set(executionId, jobId)
-    const place = this.run.places.get(jobId)
-    const isUnrun = place !== undefined && this.run.states[place] === 'unrun'
+    const nodeIndex = this.run.nodeIndexes.get(jobId)
+    const isUnrun = nodeIndex !== undefined && this.run.states[nodeIndex] === 'unrun'
     if (isUnrun && this.cancelMessage !== null) this.late.push(executionId)
   }
 
   /** Else another execution has taken its place, or it has left the run. */
   #isOfNode({ job_id: jobId, execution_id: executionId }: NoteRow): boolean {
-    const place = this.run.places.get(jobId)
-    return place !== undefined && this.executionOf(place) === executionId
+    const nodeIndex = this.run.nodeIndexes.get(jobId)
+    return nodeIndex !== undefined && this.executionOf(nodeIndex) === executionId
   }
 
   #takeRoot({ job_id: jobId, execution_id: executionId, version }: NoteRow): void {
-    const place = this.run.places.get(jobId)!
-    const node = this.run.graph.plan.nodes[place]!
-    this.fired.set(place, { ...node, executionId, version: version ?? node.version })
-    this.changes.set(place, 'going')
-    if (this.cancelMessage !== null) this.cancels.push(place)
+    const nodeIndex = this.run.nodeIndexes.get(jobId)!
+    const node = this.run.graph.plan.nodes[nodeIndex]!
+    this.fired.set(nodeIndex, { ...node, executionId, version: version ?? node.version })
+    this.changes.set(nodeIndex, 'going')
+    if (this.cancelMessage !== null) this.cancels.push(nodeIndex)
   }
 
   #takeEnd(note: NoteRow): void {
     if (!this.#isOfNode(note)) return
     const { job_id: jobId, outcome, skip_reason, message, version } = note
-    const place = this.run.places.get(jobId)!
+    const nodeIndex = this.run.nodeIndexes.get(jobId)!
     // It has no record: nodes that depend on its success do not run.
-    this.changes.set(place, outcome === null ? 'failed' : nodeStateOf(outcome, skip_reason))
-    const node = this.fired.get(place) ?? this.run.graph.plan.nodes[place]!
-    if (this.fired.has(place) && version !== null) this.fired.set(place, { ...node, version })
+    this.changes.set(nodeIndex, outcome === null ? 'failed' : nodeStateOf(outcome, skip_reason))
+    const node = this.fired.get(nodeIndex) ?? this.run.graph.plan.nodes[nodeIndex]!
+    if (this.fired.has(nodeIndex) && version !== null) this.fired.set(nodeIndex, { ...node, version })
     if (node.role === 'root' && outcome === 'cancelled') this.cancel(message ?? '')
   }
 
@@ -113,17 +116,17 @@ export class RunInStep {
 
   /** Executions to be cancelled that may not have ended. */
   cancelIds(): string[] {
-    const open = this.cancels.filter((place) => !isNodeEnded(this.step.states[place]!))
-    return [...open.map((place) => this.executionOf(place)).filter((id) => id !== null), ...this.late]
+    const open = this.cancels.filter((nodeIndex) => !isNodeEnded(this.step.states[nodeIndex]!))
+    return [...open.map((nodeIndex) => this.executionOf(nodeIndex)).filter((id) => id !== null), ...this.late]
   }
 
   /** If another transaction has just ended the row of a node, it is out of our hands: its end will be noted. */
   leaveOut(locked: ReadonlySet<string>, statuses: ReadonlyMap<string, JobStatus>): void {
-    const places = [...this.step.go, ...this.step.skip].filter(
-      (place) => !locked.has(this.executionOf(place)!),
+    const nodeIndexes = [...this.step.go, ...this.step.skip].filter(
+      (nodeIndex) => !locked.has(this.executionOf(nodeIndex)!),
     )
-    if (places.length === 0) return
-    for (const place of places) this.changes.set(place, 'going')
+    if (nodeIndexes.length === 0) return
+    for (const nodeIndex of nodeIndexes) this.changes.set(nodeIndex, 'going')
     this.decide(statuses)
   }
 
@@ -134,7 +137,9 @@ export class RunInStep {
 
   isChanged(): boolean {
     const { states, status } = this.run
-    return this.status() !== status || this.step.states.some((state, place) => state !== states[place])
+    return (
+      this.status() !== status || this.step.states.some((state, nodeIndex) => state !== states[nodeIndex])
+    )
   }
 }
 

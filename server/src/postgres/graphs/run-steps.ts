@@ -85,7 +85,7 @@ export class PostgresRunSteps implements RunSteps {
   }
 }
 
-/** A place in the rounds through tenants and through runs that have notes. */
+/** A nodeIndex in the rounds through tenants and through runs that have notes. */
 interface Round {
   tenantId: string
   runId: string
@@ -95,7 +95,7 @@ const start: Round = { tenantId: firstId, runId: firstId }
 
 /** The last tenant of a look; from the start again if that were all of them. */
 function tenantAfter(rows: readonly NotedRow[], limit: number): string {
-  const tenants = new Map(rows.map((row) => [row.n, row.tenant_id]))
+  const tenants = new Map(rows.map((row) => [row.nth, row.tenant_id]))
   return tenants.size < limit ? firstId : tenants.get(Math.max(...tenants.keys()))!
 }
 
@@ -123,8 +123,8 @@ function runAfter(found: readonly FoundRow[]): string {
 
 interface NotedRow {
   tenant_id: string
-  /** Its place among the tenants of this look. */
-  n: number
+  /** Its nodeIndex among the tenants of this look. */
+  nth: number
   /** Null: all runs of the tenant are left out. */
   run_id: string | null
   /** It lies before the place at which the round of runs began. */

@@ -36,7 +36,7 @@ export interface RunViewRow extends SummaryRow, PlanRow {
 }
 
 export interface NodeRow {
-  place: number
+  node_index: number
   name: string
   state: LiveState | null
   live_attempt: number | null
@@ -58,7 +58,7 @@ export interface ParentRow {
   job_id: string
   job_key: string | null
   parent_id: string | null
-  state: string
+  node_state: string
   live_state: LiveState | null
   attempt: number | null
   cancelled: boolean | null
@@ -81,22 +81,24 @@ export function toRunSummary(row: SummaryRow): RunSummary {
 }
 
 export function toRunView(row: RunViewRow, nodeRows: readonly NodeRow[]): RunView {
-  const nodes = new Map(nodeRows.map((node) => [node.place, node]))
-  const replaced = Map.groupBy(row.replaced, ([place]) => place)
+  const nodes = new Map(nodeRows.map((node) => [node.node_index, node]))
+  const replaced = Map.groupBy(row.replaced, ([nodeIndex]) => nodeIndex)
   const roles = rolesOf(row.roles)
   const states = statesOf(row.states)
   return {
     ...toRunSummary(row),
     cancelMessage: row.cancel_message,
-    plan: row.job_ids.map((jobId, place) => ({
+    plan: row.job_ids.map((jobId, nodeIndex) => ({
       jobId,
-      jobName: nodes.get(place)!.name,
-      version: row.versions[place]!,
-      role: roles[place]!,
-      state: states[place]!,
-      executionId: row.execution_ids[place]!,
-      ...currentOf(nodes.get(place)!, statusOfNode(states[place]!)),
-      replaced: (replaced.get(place) ?? []).map(([, executionId]) => executionId).filter((id) => id !== null),
+      jobName: nodes.get(nodeIndex)!.name,
+      version: row.versions[nodeIndex]!,
+      role: roles[nodeIndex]!,
+      state: states[nodeIndex]!,
+      executionId: row.execution_ids[nodeIndex]!,
+      ...currentOf(nodes.get(nodeIndex)!, statusOfNode(states[nodeIndex]!)),
+      replaced: (replaced.get(nodeIndex) ?? [])
+        .map(([, executionId]) => executionId)
+        .filter((id) => id !== null),
     })),
     edges: toEdges(row.edges),
   }
@@ -140,7 +142,7 @@ export function toParentResult(row: ParentRow): ParentResult {
       ? statusOfLive(live, row.attempt!, row.cancelled!)
       : outcome !== null
         ? statusOfOutcome(outcome)
-        : statusOfNode(statesOf(row.state)[0]!)
+        : statusOfNode(statesOf(row.node_state)[0]!)
   const { job_id: jobId, job_key: jobKey, parent_id: executionId, result } = row
   return { jobId, jobKey, executionId, status, result }
 }

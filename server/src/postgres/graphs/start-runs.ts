@@ -15,7 +15,8 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Graph, RunTools } from '../../ports/graph-runs.ts'
 import type { Queries } from '../connection/database.ts'
 import { type EndedRow, LatestEnded } from '../history/latest-ended.ts'
-import { type HeldRun, placeNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
+import { newNodeItem, newRunItem } from './items.ts'
+import { type HeldRun, indexNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
 import * as statements from './start-runs.sql.ts'
 
 /** Limit per step, unless a single run is more: rows that it makes, */
@@ -138,7 +139,7 @@ function toRun(
     return { ...node, version: ended?.version ?? 0, executionId: ended?.execution_id ?? null }
   })
   return {
-    ...placeNodes(nodes, draft.edges),
+    ...indexNodes(nodes, draft.edges),
     runId: start.run_id,
     tenantId: start.tenant_id,
     kind: start.kind,
@@ -156,21 +157,19 @@ async function insertRuns(
   runs: readonly (HeldRun & { kind: RunKind })[],
 ): Promise<HeldRun[]> {
   if (runs.length === 0) return []
-  const items = runs.map(({ runId: r, tenantId: t, kind: k, slot: s, graph: { plan }, states }) => ({
-    ...{ r, t, k, s, states: toLetters(states), roles: toRoleLetters(plan.nodes) },
-    j: plan.nodes.map(({ jobId }) => jobId),
-    v: plan.nodes.map(({ version }) => version),
-    e: plan.nodes.map(({ executionId }) => executionId),
+  const items = runs.map(({ runId, tenantId, kind, slot, graph: { plan }, states }) => ({
+    ...{ runId, tenantId, kind, slotMs: slot, states: toLetters(states), roles: toRoleLetters(plan.nodes) },
+    jobIds: plan.nodes.map(({ jobId }) => jobId),
+    versions: plan.nodes.map(({ version }) => version),
+    executionIds: plan.nodes.map(({ executionId }) => executionId),
     edges: toEdgeParts(plan.edges),
   }))
-  const nodes = runs.flatMap(({ runId: r, graph }) =>
-    graph.plan.nodes
-      .filter(({ role }) => role === 'inner')
-      .map(({ jobId: j, version: v, executionId: e }) => ({ r, j, v, e })),
+  const nodes = runs.flatMap(({ runId, graph }) =>
+    graph.plan.nodes.filter(({ role }) => role === 'inner').map((node) => ({ ...node, runId })),
   )
   const { rows } = await queries.query<IdRow>(statements.insertRuns, [
-    JSON.stringify(items),
-    JSON.stringify(nodes),
+    newRunItem.encode(items),
+    newNodeItem.encode(nodes),
   ])
   const made = new Set(rows.map((row) => row.run_id))
   return runs.filter(({ runId }) => made.has(runId))

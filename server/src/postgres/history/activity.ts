@@ -1,5 +1,4 @@
 // The dashboard figures, on PostgreSQL.
-import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import {
   type Activity,
@@ -15,6 +14,7 @@ import {
   type QueueLook,
   type TroubleQuery,
 } from '../../ports/activity.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './activity.sql.ts'
 
@@ -46,37 +46,25 @@ export class PostgresActivity implements Activity {
 
   async failures({ tenantId, from, limit }: TroubleQuery): Promise<FailureGroup[]> {
     const values = [tenantId, from, limit, groupsLookedAt]
-    const { rows } = await this.#database.query<FailureRow>(statements.selectFailures, values)
-    return rows.map((row) => ({
-      jobId: row.job_id,
-      jobName: row.job_name,
-      errorType: row.error_type,
-      message: row.message,
-      httpStatus: row.http_status,
-      count: row.failures,
-      firstAt: row.first_at,
-      lastAt: row.last_at,
-      lastExecutionId: row.last_execution_id,
-    }))
+    const { rows } = await this.#database.query<Columns<FailureGroup>>(statements.selectFailures, values)
+    return rows.map(fromColumns<FailureGroup>)
   }
 
   async late({ tenantId, from, limit }: TroubleQuery): Promise<LateSlot[]> {
-    const noted = await this.#database.query<LateRow>(statements.selectLateSlots, [tenantId, from, limit])
-    const waiting = await this.#database.query<WaitingRow>(statements.selectWaitingSlots, [
+    const noted = await this.#database.query<Columns<LateSlot>>(statements.selectLateSlots, [
+      tenantId,
+      from,
+      limit,
+    ])
+    const waiting = await this.#database.query<Columns<LateSlot>>(statements.selectWaitingSlots, [
       tenantId,
       batchesLookedAt,
       liveLookedAt,
       limit,
     ])
     const all: LateSlot[] = [
-      ...waiting.rows.map((row) => ({
-        ...{ jobId: row.job_id, jobName: row.job_name, slot: row.slot, executionId: row.execution_id },
-        ...{ kind: 'waiting' as const, lateMs: row.late_ms, reason: null, slotCount: 1 },
-      })),
-      ...noted.rows.map((row) => ({
-        ...{ jobId: row.job_id, jobName: row.job_name, slot: row.slot, executionId: row.execution_id },
-        ...{ kind: row.kind, lateMs: row.late_ms, reason: row.reason, slotCount: row.slot_count },
-      })),
+      ...waiting.rows.map((row) => ({ ...fromColumns<LateSlot>(row), ...isWaiting })),
+      ...noted.rows.map(fromColumns<LateSlot>),
     ]
     return all.toSorted((a, b) => b.slot - a.slot).slice(0, limit)
   }
@@ -96,6 +84,8 @@ export class PostgresActivity implements Activity {
     return { bytes: ownBytes, attempts: own, oldestAt: ownOldestAt }
   }
 }
+
+const isWaiting = { kind: 'waiting', reason: null, slotCount: 1 } as const
 
 function toPage({ as_of: asOf, buckets }: PageRow): ActivityPage {
   return { asOf, buckets: buckets.map(toBucket) }
@@ -145,37 +135,6 @@ interface BucketRow {
   late_ms_max: number
   peak?: number
   peak_at?: EpochMs
-}
-
-interface FailureRow {
-  job_id: string
-  job_name: string
-  error_type: ErrorType | null
-  message: string
-  http_status: number | null
-  failures: number
-  first_at: EpochMs
-  last_at: EpochMs
-  last_execution_id: string
-}
-
-interface LateRow {
-  job_id: string
-  job_name: string
-  slot: EpochMs
-  kind: 'late' | 'skipped'
-  late_ms: number | null
-  reason: 'overlap' | 'misfire' | null
-  slot_count: number
-  execution_id: string | null
-}
-
-interface WaitingRow {
-  job_id: string
-  job_name: string
-  slot: EpochMs
-  execution_id: string
-  late_ms: number
 }
 
 interface QueueRow {

@@ -1,63 +1,83 @@
 // The statements on dead letters.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+
+const columns = fragment`
+  execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
+  run_id`
 
 // $6: of the last error. $7 and $8: bounds of when it died.
 export const selectDeadLetters = sql('selectDeadLetters')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
-    run_id
+  SELECT ${columns}
   FROM dead_letters
-  WHERE tenant_id = $1 AND execution_id < $3 AND ($2::uuid IS NULL OR job_id = $2) AND ($5::text IS NULL OR reason = $5)
+  WHERE tenant_id = $1
+    AND execution_id < $3
+    AND ($2::uuid IS NULL OR job_id = $2)
+    AND ($5::text IS NULL OR reason = $5)
     AND ($6::text IS NULL OR errors -> -1 ->> 'type' = $6)
-    AND died_at >= $7::timestamptz AND died_at < $8::timestamptz
+    AND died_at >= $7::timestamptz
+    AND died_at < $8::timestamptz
   ORDER BY execution_id DESC LIMIT $4`
 
 export const countDeadLetters = sql('countDeadLetters')`
-  SELECT count(*) AS total, (SELECT min(died_at) FROM dead_letters WHERE tenant_id = $1) AS oldest_at FROM (
-    SELECT FROM dead_letters
-    WHERE tenant_id = $1 AND ($2::uuid IS NULL OR job_id = $2) AND ($4::text IS NULL OR reason = $4)
+  SELECT count(*) AS total, (SELECT min(died_at) FROM dead_letters WHERE tenant_id = $1) AS oldest_at
+  FROM (
+    SELECT
+    FROM dead_letters
+    WHERE tenant_id = $1
+      AND ($2::uuid IS NULL OR job_id = $2)
+      AND ($4::text IS NULL OR reason = $4)
       AND ($5::text IS NULL OR errors -> -1 ->> 'type' = $5)
-      AND died_at >= $6::timestamptz AND died_at < $7::timestamptz
-    LIMIT $3
-  ) d`
+      AND died_at >= $6::timestamptz
+      AND died_at < $7::timestamptz LIMIT $3
+  ) matching`
 
 // $2: how many letters are looked at, the newest first. $4: how many of a cluster are named. How many there are at all is
 // known by one more than are looked at.
 export const clusterDeadLetters = sql('clusterDeadLetters')`
   WITH looked AS MATERIALIZED (
-    SELECT execution_id, job_id, job_name, died_at, errors -> -1 AS error, row_number() OVER (ORDER BY execution_id DESC) AS place
+    SELECT execution_id, job_id, job_name, died_at, errors -> -1 AS error,
+      row_number() OVER (ORDER BY execution_id DESC) AS nth
     FROM (
-      SELECT * FROM dead_letters WHERE tenant_id = $1 ORDER BY tenant_id DESC, execution_id DESC LIMIT $2 + 1
-    ) d
+      SELECT *
+      FROM dead_letters
+      WHERE tenant_id = $1
+      ORDER BY tenant_id DESC, execution_id DESC LIMIT $2 + 1
+    ) newest
   ), shaped AS MATERIALIZED (
-    SELECT execution_id, job_id, job_name, died_at, error ->> 'type' AS type, left(error ->> 'message', 500) AS message,
-      (error ->> 'httpStatus')::int AS http_status, error_shape(coalesce(error ->> 'message', '')) AS shape
-    FROM looked WHERE place <= $2
+    SELECT execution_id, job_id, job_name, died_at, error ->> 'type' AS type,
+      left(error ->> 'message', 500) AS message, (error ->> 'httpStatus')::int AS http_status,
+      error_shape(coalesce(error ->> 'message', '')) AS shape
+    FROM looked
+    WHERE nth <= $2
   ), cluster AS (
-    SELECT job_id, type, http_status, count(*) AS letters, min(died_at) AS oldest_at, max(died_at) AS newest_at,
+    SELECT job_id, type, http_status, count(*) AS letters, min(died_at) AS oldest_at,
+      max(died_at) AS newest_at,
       (array_agg(execution_id ORDER BY execution_id DESC))[1:$4] AS execution_ids,
       (array_agg(job_name ORDER BY execution_id DESC))[1] AS job_name,
       (array_agg(message ORDER BY execution_id DESC))[1] AS message
-    FROM shaped GROUP BY job_id, type, http_status, shape
+    FROM shaped
+    GROUP BY job_id, type, http_status, shape
   )
-  SELECT c.*, (SELECT count(*) FROM looked) <= $2 AS complete FROM cluster c
-  ORDER BY c.letters DESC, c.newest_at DESC, c.job_id, c.execution_ids LIMIT $3`
+  SELECT cluster.*, (SELECT count(*) FROM looked) <= $2 AS complete
+  FROM cluster
+  ORDER BY cluster.letters DESC, cluster.newest_at DESC, cluster.job_id, cluster.execution_ids LIMIT $3`
 
 export const selectDeadLetter = sql('selectDeadLetter')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
-    run_id
-  FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`
+  SELECT ${columns} FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`
 
 export const editDeadLetter = sql('editDeadLetter')`
-  UPDATE dead_letters SET payload = $3, edited_at = clock_ms() WHERE tenant_id = $1 AND execution_id = $2
-  RETURNING execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
-    run_id`
+  UPDATE dead_letters
+  SET payload = $3, edited_at = clock_ms()
+  WHERE tenant_id = $1 AND execution_id = $2
+  RETURNING ${columns}`
 
 export const selectLetterJobs = sql('selectLetterJobs')`
   SELECT execution_id, job_id FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
 
 /** Taken, not read: two redrives of the same letter make one execution. */
 export const takeDeadLetters = sql('takeDeadLetters')`
-  DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])
+  DELETE FROM dead_letters
+  WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])
   RETURNING execution_id, job_id, kind, slot, idempotency_key, payload::text`
 
 /** Of deleted jobs: nothing will redrive them. */
@@ -65,11 +85,14 @@ export const stopRedrives = sql('stopRedrives')`
   UPDATE dead_letters SET redrive_at = NULL WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
 
 export const selectDueLetters = sql('selectDueLetters')`
-  SELECT tenant_id, execution_id FROM dead_letters WHERE redrive_at <= (SELECT clock_timestamp()) ORDER BY redrive_at LIMIT $1`
+  SELECT tenant_id, execution_id
+  FROM dead_letters
+  WHERE redrive_at <= (SELECT clock_timestamp())
+  ORDER BY redrive_at LIMIT $1`
 
 export const discardDeadLetter = sql('discardDeadLetter')`
   DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`
 
 export const selectDeadLetterDepth = sql('selectDeadLetterDepth')`
-  SELECT (SELECT count(*) FROM (SELECT FROM dead_letters LIMIT $1) d) AS count,
+  SELECT (SELECT count(*) FROM (SELECT FROM dead_letters LIMIT $1) letter) AS count,
     (SELECT min(died_at) FROM dead_letters) AS oldest_at`

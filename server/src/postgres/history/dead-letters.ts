@@ -1,7 +1,6 @@
 // Dead letters on PostgreSQL.
 
 import type { JobStatus } from '../../domain/jobs/job.ts'
-import type { DeadReason } from '../../domain/queue/attempt.ts'
 import { type ExecutionKind, idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
@@ -19,8 +18,10 @@ import {
   type RedriveOrder,
 } from '../../ports/dead-letters.ts'
 import { totalMax } from '../../ports/executions.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
-import { lockJobs } from '../jobs/jobs.sql.ts'
+import { jobKeyItem } from '../jobs/items.ts'
+import { lockJobs } from '../jobs/triggers.sql.ts'
 import { insertRepeats } from '../queue/control.sql.ts'
 import { repeatItem } from '../queue/items.ts'
 import type { RowOf } from '../sql/item.ts'
@@ -77,8 +78,8 @@ export class PostgresDeadLetters implements DeadLetters {
     const ids = [...new Set(letters.map(({ executionId }) => executionId))]
     return this.#database.transaction(async (queries) => {
       const { rows: found } = await queries.query<LetterJobRow>(statements.selectLetterJobs, [tenantId, ids])
-      const keys = [...new Set(found.map((row) => row.job_id))].map((j) => ({ t: tenantId, j }))
-      const locked = await queries.query<LockRow>(lockJobs, [JSON.stringify(keys)])
+      const keys = [...new Set(found.map((row) => row.job_id))].map((jobId) => ({ tenantId, jobId }))
+      const locked = await queries.query<LockRow>(lockJobs, [jobKeyItem.encode(keys)])
       const deleted = new Set(
         locked.rows.filter(({ status }) => status === 'DELETED').map((row) => row.job_id),
       )
@@ -162,35 +163,14 @@ function instantOf(at: EpochMs | null, otherwise: string): string {
   return at === null ? otherwise : toRfc3339(at)
 }
 
-function toLetter(row: LetterRow): DeadLetter {
+function toLetter({ payload, ...row }: LetterRow): DeadLetter {
   return {
-    executionId: row.execution_id,
-    jobId: row.job_id,
-    jobName: row.job_name,
-    reason: row.reason,
-    diedAt: row.died_at,
-    attempts: row.attempts,
-    errors: row.errors,
-    ...(row.payload !== null && { payload: JSON.parse(row.payload) as unknown }),
-    editedAt: row.edited_at,
-    redriveAt: row.redrive_at,
-    runId: row.run_id,
+    ...fromColumns<Omit<DeadLetter, 'payload'>>(row),
+    ...(payload !== null && { payload: JSON.parse(payload) as unknown }),
   }
 }
 
-interface LetterRow {
-  execution_id: string
-  job_id: string
-  job_name: string
-  reason: DeadReason
-  died_at: EpochMs
-  attempts: number
-  errors: DeadLetter['errors']
-  payload: string | null
-  edited_at: EpochMs | null
-  redrive_at: EpochMs | null
-  run_id: string | null
-}
+type LetterRow = Columns<Omit<DeadLetter, 'payload'>> & { payload: string | null }
 
 interface ClusterRow {
   job_id: string

@@ -10,12 +10,21 @@ const routes = literals([...fixedRoutes(false), ...fixedRoutes(true)])
  * transactions of others assumes the longest that we report ($1 ms), as it does for a transaction that takes longer.
  */
 export const selectFeedStart = sql('selectFeedStart')`
-  SELECT to_ms(greatest(m.now - $1 * interval '1 millisecond',
-    CASE WHEN bool_or(coalesce(a.state, 'disabled') = 'disabled') FILTER (WHERE a.pid IS NOT NULL) THEN '-infinity'
-      ELSE least(m.now, min(a.xact_start)) - interval '2 milliseconds' END)) AS since
+  SELECT to_ms(
+      greatest(
+        m.now - $1 * interval '1 millisecond',
+        CASE
+          WHEN bool_or(coalesce(session.state, 'disabled') = 'disabled')
+            FILTER (WHERE session.pid IS NOT NULL)
+            THEN '-infinity'
+          ELSE least(m.now, min(session.xact_start)) - interval '2 milliseconds'
+        END
+      )
+    ) AS since
   FROM (SELECT clock_timestamp() AS now) m
-  LEFT JOIN pg_stat_activity a ON a.datname = current_database() AND a.pid <> pg_backend_pid()
-    AND a.backend_type = 'client backend'
+  LEFT JOIN pg_stat_activity session ON session.datname = current_database()
+    AND session.pid <> pg_backend_pid()
+    AND session.backend_type = 'client backend'
   GROUP BY m.now`
 
 export const selectSnapshot = sql('selectSnapshot')`
@@ -29,80 +38,157 @@ export const selectSnapshot = sql('selectSnapshot')`
  */
 export const selectFeed = sql('selectFeed')`
   WITH here AS MATERIALIZED (
-    SELECT pg_current_snapshot()::text AS snapshot, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next,
-      clock_ms() AS now
+    SELECT pg_current_snapshot()::text AS snapshot,
+      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next, clock_ms() AS now
   ), recent AS MATERIALIZED (
-    -- Of all tenants: an index on the tenant would be taken for the narrower one, and read all that it ever recorded.
-    SELECT a.tenant_id, a.recorded_at, a.execution_id, a.job_id, a.attempt, a.final, a.outcome, a.slot, a.started_at,
-      a.finished_at, a.duration_ms, a.error_type, a.xmin AS writer
+    -- Of all tenants: the planner would take an index on the tenant, and read all that it ever recorded.
+    SELECT a.tenant_id, a.recorded_at, a.execution_id, a.job_id, a.attempt, a.final, a.outcome, a.slot,
+      a.started_at, a.finished_at, a.duration_ms, a.error_type, a.xmin AS writer
     FROM attempts a
-    WHERE a.recorded_at >= from_ms($3) AND a.recorded_at < now() + interval '1 hour'
+    WHERE a.recorded_at >= from_ms($3)
+      AND a.recorded_at < now() + interval '1 hour'
       -- As the index has it.
       AND greatest(a.recorded_at, '-infinity'::timestamptz) >= from_ms($3)
   ), fresh AS MATERIALIZED (
-    SELECT r.* FROM recent r
-    WHERE r.tenant_id = $1 AND (r.recorded_at > from_ms($9)
-      OR NOT pg_visible_in_snapshot(whole_xid(r.writer, (SELECT next FROM here)), $2::pg_snapshot))
+    SELECT recent.*
+    FROM recent
+    WHERE recent.tenant_id = $1
+      AND (
+        recent.recorded_at > from_ms($9)
+        OR NOT pg_visible_in_snapshot(whole_xid(recent.writer, (SELECT next FROM here)), $2::pg_snapshot)
+      )
   ), told AS (
     SELECT * FROM fresh ORDER BY recorded_at DESC, execution_id DESC, attempt DESC LIMIT $6
   ), row_under_way AS MATERIALIZED (
     SELECT l.tenant_id, l.execution_id, l.job_id, l.state, l.attempt, l.slot, l.started_at, l.cancelled_at
-    FROM live l ORDER BY l.execution_id DESC LIMIT $8
+    FROM live l
+    ORDER BY l.execution_id DESC LIMIT $8
   ), own_under_way AS MATERIALIZED (
     SELECT * FROM row_under_way WHERE tenant_id = $1
   ), batch AS MATERIALIZED (
-    (SELECT b.lane, b.job_ids, true AS held FROM batches b WHERE b.claimed_at IS NOT NULL ORDER BY b.claimed_at LIMIT 200)
+    (
+      SELECT b.lane, b.job_ids, true AS held
+      FROM batches b
+      WHERE b.claimed_at IS NOT NULL
+      ORDER BY b.claimed_at LIMIT 200
+    )
     UNION ALL
-    SELECT l.lane, w.job_ids, false FROM unnest(ARRAY[${routes}]) AS r(route)
-    CROSS JOIN (VALUES ($1::text), ('shared')) AS l(lane) CROSS JOIN LATERAL (
-      SELECT b.job_ids FROM batches b WHERE b.worker_id IS NULL AND b.route = r.route AND b.lane = l.lane
+    SELECT asked.lane, first.job_ids, false
+    FROM unnest(ARRAY[${routes}]) AS served(route)
+    CROSS JOIN (VALUES ($1::text), ('shared')) AS asked(lane)
+    CROSS JOIN LATERAL (
+      SELECT b.job_ids
+      FROM batches b
+      WHERE b.worker_id IS NULL AND b.route = served.route AND b.lane = asked.lane
       ORDER BY b.rank LIMIT 200
-    ) w
+    ) first
     UNION ALL
     -- The routes of its handlers are its own. '!' comes after the space.
-    (SELECT $1::text, b.job_ids, false FROM batches b WHERE b.worker_id IS NULL
-      AND b.route >= 'worker ' || $1::text || ' ' AND b.route < 'worker ' || $1::text || '!' LIMIT 200)
+    (
+      SELECT $1::text, b.job_ids, false
+      FROM batches b
+      WHERE b.worker_id IS NULL
+        AND b.route >= 'worker ' || $1::text || ' '
+        AND b.route < 'worker ' || $1::text || '!' LIMIT 200
+    )
   ), batched AS MATERIALIZED (
     -- A lane is the tenant's own, or shared by all.
-    SELECT b.held, cardinality(b.job_ids)::bigint AS size FROM batch b WHERE b.lane = $1::text
+    SELECT batch.held, cardinality(batch.job_ids)::bigint AS size
+    FROM batch
+    WHERE batch.lane = $1::text
     UNION ALL
-    SELECT s.held, count(*) FROM (
-      SELECT b.held, u.job_id FROM batch b CROSS JOIN LATERAL unnest(b.job_ids) AS u(job_id) WHERE b.lane = 'shared' LIMIT $8
-    ) s JOIN jobs j ON j.job_id = s.job_id AND j.tenant_id = $1 GROUP BY s.held
+    SELECT shared.held, count(*)
+    FROM (
+      SELECT batch.held, member.job_id
+      FROM batch
+      CROSS JOIN LATERAL unnest(batch.job_ids) AS member(job_id)
+      WHERE batch.lane = 'shared' LIMIT $8
+    ) shared
+    JOIN jobs j ON j.job_id = shared.job_id AND j.tenant_id = $1
+    GROUP BY shared.held
   )
-  SELECT h.snapshot, h.now, f.*,
-    (SELECT count(*) FROM own_under_way WHERE state IN ('running', 'awaiting'))
-      + (SELECT coalesce(sum(size), 0)::bigint FROM batched WHERE held) AS running,
-    (SELECT count(*) FROM own_under_way WHERE state NOT IN ('running', 'awaiting'))
-      + (SELECT coalesce(sum(size), 0)::bigint FROM batched WHERE NOT held) AS waiting,
-    (SELECT json_agg(json_build_object('executionId', t.execution_id, 'jobId', t.job_id, 'jobName', j.name,
-      'attempt', t.attempt, 'final', t.final, 'outcome', t.outcome, 'slot', to_ms(t.slot), 'startedAt', to_ms(t.started_at),
-      'finishedAt', to_ms(t.finished_at), 'durationMs', t.duration_ms, 'errorType', t.error_type)
-      ORDER BY t.recorded_at, t.execution_id, t.attempt) FROM told t JOIN jobs j ON j.job_id = t.job_id) AS recorded,
-    (SELECT json_agg(json_build_object('executionId', u.execution_id, 'jobId', u.job_id, 'jobName', j.name,
-      'attempt', u.attempt, 'state', u.state, 'cancelled', u.cancelled_at IS NOT NULL, 'slot', to_ms(u.slot),
-      'startedAt', to_ms(u.started_at)) ORDER BY u.execution_id DESC)
-      FROM (SELECT * FROM own_under_way ORDER BY execution_id DESC LIMIT $6) u JOIN jobs j ON j.job_id = u.job_id) AS under_way,
-    (SELECT json_agg(json_build_object('jobId', c.job_id, 'name', c.name, 'status', c.status, 'version', c.version))
+  SELECT here.snapshot, here.now, counts.*,
+    (SELECT count(*) FROM own_under_way WHERE state IN ('running', 'awaiting')) + (
+      SELECT coalesce(sum(size), 0)::bigint FROM batched WHERE held
+    ) AS running,
+    (SELECT count(*) FROM own_under_way WHERE state NOT IN ('running', 'awaiting')) + (
+      SELECT coalesce(sum(size), 0)::bigint FROM batched WHERE NOT held
+    ) AS waiting,
+    (
+      SELECT json_agg(
+          json_build_object(
+            'executionId', told.execution_id, 'jobId', told.job_id, 'jobName', j.name,
+            'attempt', told.attempt, 'final', told.final, 'outcome', told.outcome, 'slot', to_ms(told.slot),
+            'startedAt', to_ms(told.started_at), 'finishedAt', to_ms(told.finished_at),
+            'durationMs', told.duration_ms, 'errorType', told.error_type
+          ) ORDER BY told.recorded_at, told.execution_id, told.attempt
+        )
+      FROM told
+      JOIN jobs j ON j.job_id = told.job_id
+    ) AS recorded,
+    (
+      SELECT json_agg(
+          json_build_object(
+            'executionId', newest.execution_id, 'jobId', newest.job_id, 'jobName', j.name,
+            'attempt', newest.attempt, 'state', newest.state, 'cancelled', newest.cancelled_at IS NOT NULL,
+            'slot', to_ms(newest.slot), 'startedAt', to_ms(newest.started_at)
+          ) ORDER BY newest.execution_id DESC
+        )
+      FROM (SELECT * FROM own_under_way ORDER BY execution_id DESC LIMIT $6) newest
+      JOIN jobs j ON j.job_id = newest.job_id
+    ) AS under_way,
+    (
+      SELECT json_agg(
+          json_build_object(
+            'jobId', changed.job_id, 'name', changed.name, 'status', changed.status,
+            'version', changed.version
+          )
+        )
       FROM (
-        SELECT j.job_id, j.name, c.status, j.version FROM jobs j JOIN cursors c ON c.job_id = j.job_id
+        SELECT j.job_id, j.name, c.status, j.version
+        FROM jobs j
+        JOIN cursors c ON c.job_id = j.job_id
         -- By the clock of the server that wrote it.
-        WHERE j.tenant_id = $1 AND j.updated_at >= from_ms($3) - interval '1 second'
+        WHERE j.tenant_id = $1
+          AND j.updated_at >= from_ms($3) - interval '1 second'
           AND NOT pg_visible_in_snapshot(whole_xid(j.xmin, (SELECT next FROM here)), $2::pg_snapshot)
         ORDER BY j.updated_at DESC LIMIT $7
-      ) c) AS jobs,
-    (SELECT json_agg(json_build_object('operationId', o.operation_id, 'status', o.status, 'done', o.done, 'total', o.total))
-      FROM (SELECT * FROM operations WHERE tenant_id = $1 ORDER BY operation_id DESC LIMIT $7) o) AS operations,
-    (SELECT json_agg(json_build_object('runId', g.run_id, 'status', g.status, 'roles', g.roles, 'states', g.states))
+      ) changed
+    ) AS jobs,
+    (
+      SELECT json_agg(
+          json_build_object(
+            'operationId', operation.operation_id, 'status', operation.status, 'done', operation.done,
+            'total', operation.total
+          )
+        )
+      FROM (SELECT * FROM operations WHERE tenant_id = $1 ORDER BY operation_id DESC LIMIT $7) operation
+    ) AS operations,
+    (
+      SELECT json_agg(
+          json_build_object('runId', g.run_id, 'status', g.status, 'roles', g.roles, 'states', g.states)
+        )
       FROM (
-        (SELECT run_id, status, roles, states FROM graph_runs WHERE tenant_id = $1 ORDER BY run_id DESC LIMIT $7)
+        (
+          SELECT run_id, status, roles, states
+          FROM graph_runs
+          WHERE tenant_id = $1
+          ORDER BY run_id DESC LIMIT $7
+        )
         UNION
-        (SELECT run_id, status, roles, states FROM graph_runs WHERE tenant_id = $1 AND run_id = ANY ($5::uuid[]))
-      ) g) AS graph_runs
-  FROM here h CROSS JOIN (
-    SELECT count(*) AS total, count(*) FILTER (WHERE started_at IS NOT NULL AND NOT execution_id = ANY ($4::uuid[])) AS started,
+        (
+          SELECT run_id, status, roles, states
+          FROM graph_runs
+          WHERE tenant_id = $1 AND run_id = ANY ($5::uuid[])
+        )
+      ) g
+    ) AS graph_runs
+  FROM here
+  CROSS JOIN (
+    SELECT count(*) AS total,
+      count(*) FILTER (WHERE started_at IS NOT NULL AND NOT execution_id = ANY ($4::uuid[])) AS started,
       count(*) FILTER (WHERE final AND outcome = 'succeeded') AS succeeded,
       count(*) FILTER (WHERE final AND outcome IN ('failed', 'lost')) AS failed,
       count(*) FILTER (WHERE final AND outcome = 'timed_out') AS timed_out
     FROM fresh
-  ) f`
+  ) counts`

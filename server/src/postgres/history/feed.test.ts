@@ -4,7 +4,7 @@ import { testFeed } from '../../../test/conformance/history/feed.ts'
 import { testOnStores } from '../../../test/conformance/stores.ts'
 import { connect, createDatabase, openDatabase, POSTGRES_VERSIONS } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
-import type { FeedPlace } from '../../ports/feed.ts'
+import type { FeedMark } from '../../ports/feed.ts'
 import { PostgresFeed } from './feed.ts'
 
 testOnStores(testFeed)
@@ -25,10 +25,10 @@ for (const version of POSTGRES_VERSIONS) {
     await client.query(`INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
       VALUES ('${job}', '${defaultTenantId}', 1, clock_ms(), clock_ms(), 'a', '{}', 'a')`)
     const feed = new PostgresFeed(openDatabase(t, address))
-    let since: FeedPlace = await feed.begin()
+    let since: FeedMark = await feed.begin()
     const look = async () => {
       const seen = await feed.look({ tenantId: defaultTenantId, since, running: [], runs: [] })
-      since = seen.place
+      since = seen.mark
       assert.equal(seen.succeeded, seen.recorded.length)
       return seen.recorded.map(({ executionId }) => executionId)
     }
@@ -71,7 +71,7 @@ for (const version of POSTGRES_VERSIONS) {
     for (let more = true; more; ) {
       more = writing
       const seen = await feed.look({ tenantId: defaultTenantId, since, running: [], runs: [] })
-      since = seen.place
+      since = seen.mark
       told += seen.succeeded
     }
     await written

@@ -10,8 +10,8 @@ import {
   type FeedExecution,
   type FeedJob,
   type FeedLook,
+  type FeedMark,
   type FeedOperation,
-  type FeedPlace,
   type FeedQuery,
   type FeedRun,
   feedItemsMax,
@@ -30,28 +30,28 @@ export class PostgresFeed implements Feed {
     this.#database = database
   }
 
-  async begin(): Promise<FeedPlace> {
+  async begin(): Promise<FeedMark> {
     const since = await this.#start()
     const { rows } = await this.#database.query<{ snapshot: string; now: number }>(
       statements.selectSnapshot,
       [],
     )
-    return writePlace(since, rows[0]!)
+    return writeMark(since, rows[0]!)
   }
 
   async look({ tenantId, since, running, runs }: FeedQuery): Promise<FeedLook> {
-    const place = readPlace(since)
+    const mark = readMark(since)
     const start = await this.#start()
     const { rows } = await this.#database.query<FeedRow>(statements.selectFeed, [
       tenantId,
-      place.snapshot,
-      place.since,
+      mark.snapshot,
+      mark.since,
       running,
       runs,
       feedItemsMax,
       feedOthersMax,
       underWayRowsMax,
-      place.now,
+      mark.now,
     ])
     const row = rows[0]!
     const underWay = (row.under_way ?? []).map(toUnderWay)
@@ -59,11 +59,11 @@ export class PostgresFeed implements Feed {
     // A running execution that was not known began since, unless it is only seen now among so many.
     const begun = underWay.filter(
       ({ executionId, startedAt }) =>
-        startedAt !== null && startedAt >= place.since && !known.has(executionId),
+        startedAt !== null && startedAt >= mark.since && !known.has(executionId),
     )
     const recorded = (row.recorded ?? []).map(toRecorded)
     return {
-      place: writePlace(start, row),
+      mark: writeMark(start, row),
       at: row.now,
       started: row.started + begun.length,
       succeeded: row.succeeded,
@@ -87,12 +87,12 @@ export class PostgresFeed implements Feed {
 }
 
 /** `now`: after the snapshot was taken. */
-function writePlace(since: number, { snapshot, now }: { snapshot: string; now: number }): FeedPlace {
-  return `${since} ${now} ${snapshot}` as FeedPlace
+function writeMark(since: number, { snapshot, now }: { snapshot: string; now: number }): FeedMark {
+  return `${since} ${now} ${snapshot}` as FeedMark
 }
 
-function readPlace(place: FeedPlace): { since: number; now: number; snapshot: string } {
-  const [since, now, snapshot] = place.split(' ')
+function readMark(mark: FeedMark): { since: number; now: number; snapshot: string } {
+  const [since, now, snapshot] = mark.split(' ')
   return { since: Number(since), now: Number(now), snapshot: snapshot! }
 }
 

@@ -3,6 +3,8 @@ import { keepLines, type LogLevel, type LogLine } from '../../domain/history/log
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { LogEntry, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
 import type { Database, Queries } from '../connection/database.ts'
+import type { RowOf } from '../sql/item.ts'
+import { logItem, logRangeItem } from './items.ts'
 import * as statements from './logs.sql.ts'
 
 export class PostgresLogs implements Logs {
@@ -61,12 +63,10 @@ function roundsOf(parts: readonly LogPart[]): LogPart[][] {
 }
 
 async function appendRound(queries: Queries, parts: readonly LogPart[]): Promise<void> {
-  const asked = parts.map(({ executionId: e, attempt: n, firstLine: l, lines }, i) => {
-    return { i, e, n, l, c: lines.length }
-  })
-  const { rows } = await queries.query<RangeRow>(statements.selectLogRanges, [JSON.stringify(asked)])
-  const items = rows.flatMap(({ i, bytes, ranges }) => toItems(parts[i]!, bytes, ranges))
-  if (items.length > 0) await queries.query(statements.insertLogs, [JSON.stringify(items)])
+  const asked = parts.map((part, number) => ({ ...part, number, lineCount: part.lines.length }))
+  const { rows } = await queries.query<RangeRow>(statements.selectLogRanges, [logRangeItem.encode(asked)])
+  const items = rows.flatMap(({ number, bytes, ranges }) => toItems(parts[number]!, bytes, ranges))
+  if (items.length > 0) await queries.query(statements.insertLogs, [logItem.encode(items)])
 }
 
 interface NumberedLine {
@@ -75,7 +75,7 @@ interface NumberedLine {
 }
 
 /** Drops lines that are already stored; the remaining lines may form several runs. */
-function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges']): object[] {
+function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges']): RowOf<typeof logItem>[] {
   const isThere = (number: number) =>
     ranges.some(([first, count]) => number >= first && number < first + count)
   const fresh = part.lines
@@ -87,13 +87,11 @@ function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges'])
   )
   const runs = runsOf(lines.map((line, index) => ({ line, number: fresh[index]!.number })))
   return runs.map((run, index) => ({
-    t: part.tenantId,
-    e: part.executionId,
-    n: part.attempt,
-    l: run[0]!.number,
-    c: run.length,
+    ...part,
+    firstLine: run[0]!.number,
+    lineCount: run.length,
     // Only their sum is asked for.
-    b: index === 0 ? bytes - bytesBefore : 0,
+    bytes: index === 0 ? bytes - bytesBefore : 0,
     lines: JSON.stringify(run.map(({ line: { at, level, message } }) => [at, level, message])),
   }))
 }
@@ -109,7 +107,7 @@ function runsOf(lines: readonly NumberedLine[]): NumberedLine[][] {
 }
 
 interface RangeRow {
-  i: number
+  number: number
   bytes: number
   /** First line and count. */
   ranges: [number, number][]

@@ -1,7 +1,7 @@
 // The fate of the slots of a job: their executions, by slot, and the skipped ranges. Rows of `slots` are kept for some
 // days (daily-partitions.ts). Older slots are found among the attempts, in the order of execution ids, which is nearly
 // the order of slots: an id is made at or after its slot, rarely much later.
-import { fragment, sql } from '../../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 
 // $1 job, $2 from, $3 to, $4 limit, $5 tenant, $6 attempts to look at, $7 how much later than its slot one is made.
 
@@ -10,122 +10,191 @@ const kept = fragment`(now() - interval '2 days')`
 const asksForOld = fragment`from_ms($2) < ${kept}`
 
 const ofJob = fragment`
-  SELECT now() - r.history_days * interval '1 day' AS since, c.from_slot AS owed_from, c.to_slot AS owed_to, (
-    SELECT s.slot FROM slots s WHERE s.job_id = $1 AND s.slot < now() + interval '1 hour' ORDER BY s.slot DESC LIMIT 1
-  ) AS recorded_at
-  FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
-  LEFT JOIN catchups c ON c.job_id = j.job_id
+  SELECT now() - tier.history_days * interval '1 day' AS since, catchup.from_slot AS owed_from,
+    catchup.to_slot AS owed_to, (
+      SELECT s.slot
+      FROM slots s
+      WHERE s.job_id = $1 AND s.slot < now() + interval '1 hour'
+      ORDER BY s.slot DESC LIMIT 1
+    ) AS recorded_at
+  FROM jobs j
+  JOIN tenants t ON t.tenant_id = j.tenant_id
+  JOIN tiers tier ON tier.tier = t.tier
+  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id
   WHERE j.job_id = $1 AND j.tenant_id = $5`
 
 const young = fragment`
-  SELECT s.slot, s.execution_id FROM slots s WHERE s.job_id = $1 AND s.reason IS NULL
-    AND s.slot >= greatest(from_ms($2), ${kept}) AND s.slot <= from_ms($3)`
+  SELECT s.slot, s.execution_id
+  FROM slots s
+  WHERE s.job_id = $1
+    AND s.reason IS NULL
+    AND s.slot >= greatest(from_ms($2), ${kept})
+    AND s.slot <= from_ms($3)`
 
 // The bounds of recorded_at leave out days: nothing is recorded before its slot, and the days to come are empty.
 const oldEnded = fragment`
-  SELECT a.execution_id, a.slot, a.kind, a.outcome FROM attempts a
-  WHERE ${asksForOld} AND a.job_id = $1 AND a.final
-    AND a.recorded_at >= greatest(from_ms($2), (SELECT since FROM facts)) AND a.recorded_at < now() + interval '1 hour'
+  SELECT a.execution_id, a.slot, a.kind, a.outcome
+  FROM attempts a
+  WHERE ${asksForOld}
+    AND a.job_id = $1
+    AND a.final
+    AND a.recorded_at >= greatest(from_ms($2), (SELECT since FROM facts))
+    AND a.recorded_at < now() + interval '1 hour'
     AND a.execution_id >= first_id(greatest(from_ms($2) - interval '1 minute', 'epoch'))
     AND a.execution_id < first_id(least(from_ms($3), ${kept}) + $7 * interval '1 millisecond')`
 
 // A blocked execution never belongs to a slot.
 const oldLive = fragment`
-  SELECT * FROM live WHERE ${asksForOld} AND job_id = $1 AND state <> 'blocked' ORDER BY execution_id LIMIT 20000`
+  SELECT *
+  FROM live
+  WHERE ${asksForOld} AND job_id = $1 AND state <> 'blocked'
+  ORDER BY execution_id LIMIT 20000`
 const oldBatched = fragment`
-  batches b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.slots_ms) AS u(place, job_id, slot_ms)
-  WHERE ${asksForOld} AND b.kind = 'slot' AND b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1
-    AND u.slot_ms >= $2 AND u.slot_ms <= $3 AND from_ms(u.slot_ms) < ${kept}`
+  batches b
+  CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.slots_ms) AS batched(position, job_id, slot_ms)
+  WHERE ${asksForOld}
+    AND b.kind = 'slot'
+    AND b.job_ids @> ARRAY[$1::uuid]
+    AND batched.job_id = $1
+    AND batched.slot_ms >= $2
+    AND batched.slot_ms <= $3
+    AND from_ms(batched.slot_ms) < ${kept}`
 const isOldSlot = fragment`
-  x.kind = 'slot' AND x.slot >= from_ms($2) AND x.slot <= from_ms($3) AND x.slot < ${kept}`
+  old.kind = 'slot' AND old.slot >= from_ms($2) AND old.slot <= from_ms($3) AND old.slot < ${kept}`
 
 const batchState = fragment`CASE WHEN b.worker_id IS NULL THEN 'ready' ELSE 'running' END`
 
 const states = fragment`
-  SELECT y.slot, y.execution_id, coalesce(l.state, b.state) AS state, coalesce(l.attempt, 0) AS attempt,
-    coalesce(l.cancelled, b.cancelled, false) AS cancelled, a.outcome`
+  SELECT young.slot, young.execution_id, coalesce(l.state, b.state) AS state,
+    coalesce(l.attempt, 0) AS attempt, coalesce(l.cancelled, b.cancelled, false) AS cancelled, a.outcome`
 const stateOf = fragment`
   LEFT JOIN LATERAL (
-    SELECT l.state, l.attempt, l.cancelled_at IS NOT NULL AS cancelled FROM live l
-    WHERE l.execution_id = y.execution_id LIMIT 1
+    SELECT l.state, l.attempt, l.cancelled_at IS NOT NULL AS cancelled
+    FROM live l
+    WHERE l.execution_id = young.execution_id LIMIT 1
   ) l ON true
-  CROSS JOIN LATERAL (SELECT get_byte(uuid_send(y.execution_id), 15) AS place) p
+  CROSS JOIN LATERAL (SELECT get_byte(uuid_send(young.execution_id), 15) AS position) own
   LEFT JOIN LATERAL (
-    SELECT ${batchState} AS state, b.cancels ? p.place::text AS cancelled FROM batches b
-    WHERE b.batch_id = batch_of(y.execution_id) AND p.place = ANY (b.positions) LIMIT 1
+    SELECT ${batchState} AS state, b.cancels ? own.position::text AS cancelled
+    FROM batches b
+    WHERE b.batch_id = batch_of(young.execution_id) AND own.position = ANY (b.positions) LIMIT 1
   ) b ON true
   LEFT JOIN LATERAL (
-    SELECT a.outcome FROM attempts a
-    WHERE l.state IS NULL AND b.state IS NULL AND a.job_id = $1 AND a.execution_id = y.execution_id AND a.final
-      AND a.recorded_at >= greatest(y.slot, f.since) AND a.recorded_at < now() + interval '1 hour' LIMIT 1
+    SELECT a.outcome
+    FROM attempts a
+    WHERE l.state IS NULL
+      AND b.state IS NULL
+      AND a.job_id = $1
+      AND a.execution_id = young.execution_id
+      AND a.final
+      AND a.recorded_at >= greatest(young.slot, facts.since)
+      AND a.recorded_at < now() + interval '1 hour' LIMIT 1
   ) a ON true`
 
 const old = fragment`
-  SELECT x.slot, x.execution_id, NULL, 0, false, x.outcome FROM looked x WHERE ${isOldSlot}
+  SELECT old.slot, old.execution_id, NULL, 0, false, old.outcome
+  FROM looked old
+  WHERE ${isOldSlot}
   UNION ALL
-  SELECT x.slot, x.execution_id, x.state, x.attempt, x.cancelled_at IS NOT NULL, NULL FROM (${oldLive}) x WHERE ${isOldSlot}
+  SELECT old.slot, old.execution_id, old.state, old.attempt, old.cancelled_at IS NOT NULL, NULL
+  FROM (${oldLive}) old
+  WHERE ${isOldSlot}
   UNION ALL
-  SELECT from_ms(u.slot_ms), execution_at(b.batch_id, u.place), ${batchState}, 0, coalesce(b.cancels ? u.place::text, false),
-    NULL FROM ${oldBatched}`
+  SELECT from_ms(batched.slot_ms), execution_at(b.batch_id, batched.position), ${batchState}, 0,
+    coalesce(b.cancels ? batched.position::text, false), NULL
+  FROM ${oldBatched}`
 
 // One row even when there is no execution; no row: there is no such job. The last row read is determined by its
 // position: the greatest of 10,000 ids would be found by comparing texts.
 const listed = fragment`
-  SELECT f.recorded_at, f.owed_from, f.owed_to, (SELECT (array_agg(execution_id))[$6::int] FROM looked) AS end_id, x.*`
+  SELECT facts.recorded_at, facts.owed_from, facts.owed_to,
+    (SELECT (array_agg(execution_id))[$6::int] FROM looked) AS end_id, known.*`
 
 export const listSlotsUp = sql('listSlotsUp')`
-  WITH facts AS MATERIALIZED (${ofJob}),
-  looked AS MATERIALIZED (${oldEnded} ORDER BY a.execution_id LIMIT $6)
-  ${listed} FROM facts f LEFT JOIN LATERAL (
-    SELECT * FROM (
-      ${states} FROM (${young} ORDER BY s.slot LIMIT $4) y ${stateOf} UNION ALL ${old}
-    ) x ORDER BY x.slot LIMIT $4
-  ) x ON true ORDER BY x.slot`
+  WITH facts AS MATERIALIZED (${ofJob}), looked AS MATERIALIZED (
+    ${oldEnded} ORDER BY a.execution_id LIMIT $6
+  )
+  ${listed}
+  FROM facts
+  LEFT JOIN LATERAL (
+    SELECT *
+    FROM (${states} FROM (${young} ORDER BY s.slot LIMIT $4) young ${stateOf} UNION ALL ${old}) known
+    ORDER BY known.slot LIMIT $4
+  ) known ON true
+  ORDER BY known.slot`
 
 export const listSlotsDown = sql('listSlotsDown')`
-  WITH facts AS MATERIALIZED (${ofJob}),
-  looked AS MATERIALIZED (${oldEnded} ORDER BY a.execution_id DESC LIMIT $6)
-  ${listed} FROM facts f LEFT JOIN LATERAL (
-    SELECT * FROM (
-      ${states} FROM (${young} ORDER BY s.slot DESC LIMIT $4) y ${stateOf} UNION ALL ${old}
-    ) x ORDER BY x.slot DESC LIMIT $4
-  ) x ON true ORDER BY x.slot DESC`
+  WITH facts AS MATERIALIZED (${ofJob}), looked AS MATERIALIZED (
+    ${oldEnded} ORDER BY a.execution_id DESC LIMIT $6
+  )
+  ${listed}
+  FROM facts
+  LEFT JOIN LATERAL (
+    SELECT *
+    FROM (${states} FROM (${young} ORDER BY s.slot DESC LIMIT $4) young ${stateOf} UNION ALL ${old}) known
+    ORDER BY known.slot DESC LIMIT $4
+  ) known ON true
+  ORDER BY known.slot DESC`
 
 // How many have a record. $4: where counting stops.
 export const countSlots = sql('countSlots')`
-  WITH facts AS MATERIALIZED (${ofJob}),
-  looked AS MATERIALIZED (${oldEnded} ORDER BY a.execution_id LIMIT $6)
-  SELECT (SELECT count(*) FROM (${young} LIMIT $4) y) + (SELECT count(*) FROM looked x WHERE ${isOldSlot})
-    + (SELECT count(*) FROM (${oldLive}) x WHERE ${isOldSlot}) + (SELECT count(*) FROM ${oldBatched}) AS executions,
+  WITH facts AS MATERIALIZED (${ofJob}), looked AS MATERIALIZED (
+    ${oldEnded} ORDER BY a.execution_id LIMIT $6
+  )
+  SELECT (SELECT count(*) FROM (${young} LIMIT $4) young) + (
+      SELECT count(*) FROM looked old WHERE ${isOldSlot}
+    )
+      + (
+        SELECT count(*) FROM (${oldLive}) old WHERE ${isOldSlot}
+      ) + (SELECT count(*) FROM ${oldBatched}) AS executions,
     (SELECT count(*) FROM looked) AS seen, (
-      SELECT coalesce(sum(k.slot_count), 0)::float8 FROM (
-        SELECT slot_count FROM skips WHERE job_id = $1 AND from_slot >= from_ms($2) AND from_slot <= from_ms($3)
+      SELECT coalesce(sum(skip.slot_count), 0)::float8
+      FROM (
+        SELECT slot_count
+        FROM skips
+        WHERE job_id = $1
+          AND from_slot >= from_ms($2)
+          AND from_slot <= from_ms($3)
           AND to_slot <= from_ms($3) LIMIT $4
-      ) k
+      ) skip
     ) AS skipped
   FROM facts`
 
 // No range lies within another, so of the ranges that begin before an instant only the last one can extend past it.
 const range = fragment`
-  SELECT k.from_slot, k.to_slot, k.slot_count, k.reason, k.version, v.schedule, v.anchor_at`
-const ofVersion = fragment`JOIN job_versions v ON v.job_id = k.job_id AND v.version = k.version`
-const touching = fragment`
+  SELECT skip.from_slot, skip.to_slot, skip.slot_count, skip.reason, skip.version, v.schedule, v.anchor_at`
+const ofVersion = fragment`JOIN job_versions v ON v.job_id = skip.job_id AND v.version = skip.version`
+const touching = (order: Fragment): Fragment => fragment`
   FROM (
-    SELECT * FROM skips WHERE job_id = $1 AND to_slot >= from_ms($2) AND from_slot <= from_ms($3) AND from_slot >= coalesce(
-      (SELECT b.from_slot FROM skips b WHERE b.job_id = $1 AND b.from_slot < from_ms($2) ORDER BY b.from_slot DESC LIMIT 1),
-      from_ms($2))`
+    SELECT *
+    FROM skips
+    WHERE job_id = $1
+      AND to_slot >= from_ms($2)
+      AND from_slot <= from_ms($3)
+      AND from_slot >= coalesce(
+        (
+          SELECT earlier.from_slot
+          FROM skips earlier
+          WHERE earlier.job_id = $1 AND earlier.from_slot < from_ms($2)
+          ORDER BY earlier.from_slot DESC LIMIT 1
+        ),
+        from_ms($2)
+      )
+    ORDER BY ${order} LIMIT $4
+  ) skip`
 
 export const listSkipsUp = sql('listSkipsUp')`
-  ${range} ${touching} ORDER BY from_slot LIMIT $4) k ${ofVersion} ORDER BY k.from_slot`
+  ${range} ${touching(fragment`from_slot`)} ${ofVersion} ORDER BY skip.from_slot`
 export const listSkipsDown = sql('listSkipsDown')`
-  ${range} ${touching} ORDER BY from_slot DESC LIMIT $4) k ${ofVersion} ORDER BY k.from_slot DESC`
+  ${range} ${touching(fragment`from_slot DESC`)} ${ofVersion} ORDER BY skip.from_slot DESC`
 
 /** The ranges that reach over an end of [$2, $3]. */
 export const selectSkipEdges = sql('selectSkipEdges')`
-  ${range} FROM (
+  ${range}
+  FROM (
     (SELECT * FROM skips WHERE job_id = $1 AND from_slot < from_ms($2) ORDER BY from_slot DESC LIMIT 1)
     UNION
     (SELECT * FROM skips WHERE job_id = $1 AND from_slot <= from_ms($3) ORDER BY from_slot DESC LIMIT 1)
-  ) k ${ofVersion}
-  WHERE k.to_slot >= from_ms($2) AND (k.from_slot < from_ms($2) OR k.to_slot > from_ms($3))
-  ORDER BY k.from_slot`
+  ) skip ${ofVersion}
+  WHERE skip.to_slot >= from_ms($2) AND (skip.from_slot < from_ms($2) OR skip.to_slot > from_ms($3))
+  ORDER BY skip.from_slot`

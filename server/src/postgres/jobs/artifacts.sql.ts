@@ -1,14 +1,17 @@
 // The statements on artifacts. Ids are compared as bytes, so that a list has one order on every server.
 import { fragment, sql } from '../../lib/sql.ts'
 
-const columns = fragment`a.artifact_id, a.sha256, a.bytes, a.created_at, a.created_by`
+const columns = fragment`
+  artifact.artifact_id, artifact.sha256, artifact.bytes, artifact.created_at, artifact.created_by`
 
 export const selectArtifact = sql('selectArtifact')`
-  SELECT ${columns} FROM artifacts a WHERE a.tenant_id = $1 AND a.artifact_id = $2`
+  SELECT ${columns} FROM artifacts artifact WHERE artifact.tenant_id = $1 AND artifact.artifact_id = $2`
 
 export const selectArtifacts = sql('selectArtifacts')`
-  SELECT ${columns} FROM artifacts a WHERE a.tenant_id = $1 AND a.artifact_id COLLATE "C" > $2
-  ORDER BY a.artifact_id COLLATE "C" LIMIT $3`
+  SELECT ${columns}
+  FROM artifacts artifact
+  WHERE artifact.tenant_id = $1 AND artifact.artifact_id COLLATE "C" > $2
+  ORDER BY artifact.artifact_id COLLATE "C" LIMIT $3`
 
 export const countArtifacts = sql('countArtifacts')`
   SELECT count(*) AS total FROM artifacts WHERE tenant_id = $1`
@@ -18,7 +21,7 @@ export const lockArtifacts = sql('lockArtifacts')`
   SELECT pg_advisory_xact_lock(7420, hashtext('artifacts of ' || $1::uuid))`
 
 export const upsertArtifact = sql('upsertArtifact')`
-  INSERT INTO artifacts AS a (tenant_id, artifact_id, sha256, bytes, content, created_at, created_by)
+  INSERT INTO artifacts AS artifact (tenant_id, artifact_id, sha256, bytes, content, created_at, created_by)
   VALUES ($1, $2, $3, length($4::bytea), $4, clock_ms(), $5)
   ON CONFLICT (tenant_id, artifact_id) DO UPDATE SET sha256 = excluded.sha256, bytes = excluded.bytes,
     content = excluded.content, created_at = excluded.created_at, created_by = excluded.created_by
@@ -26,8 +29,9 @@ export const upsertArtifact = sql('upsertArtifact')`
 
 /** A piece of the content; it is stored without compression, so that only this piece is read. */
 export const selectContent = sql('selectContent')`
-  SELECT substring(a.content FROM $4::int + 1 FOR $5::int) AS piece FROM artifacts a
-  WHERE a.tenant_id = $1 AND a.artifact_id = $2 AND a.sha256 = $3`
+  SELECT substring(artifact.content FROM $4::int + 1 FOR $5::int) AS piece
+  FROM artifacts artifact
+  WHERE artifact.tenant_id = $1 AND artifact.artifact_id = $2 AND artifact.sha256 = $3`
 
 export const deleteArtifact = sql('deleteArtifact')`
   DELETE FROM artifacts WHERE tenant_id = $1 AND artifact_id = $2`

@@ -1,6 +1,5 @@
 // Artifacts on PostgreSQL. Content is read in pieces: as text on the wire it takes twice its size, and a statement has its
 // time.
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import {
   type ArtifactPage,
   type ArtifactPut,
@@ -10,6 +9,7 @@ import {
   artifactsMax,
   type NewArtifact,
 } from '../../ports/artifacts.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './artifacts.sql.ts'
 
@@ -31,7 +31,10 @@ export class PostgresArtifacts implements Artifacts {
       if (found.count === 0 && counted.rows[0]!.total >= artifactsMax) return { kind: 'too_many' }
       const values = [tenantId, artifactId, sha256, content, by]
       const { rows } = await queries.query<ArtifactRow>(statements.upsertArtifact, values)
-      return { kind: found.count === 0 ? 'created' : 'replaced', artifact: toArtifact(rows[0]!) }
+      return {
+        kind: found.count === 0 ? 'created' : 'replaced',
+        artifact: fromColumns<ArtifactView>(rows[0]!),
+      }
     })
   }
 
@@ -40,7 +43,7 @@ export class PostgresArtifacts implements Artifacts {
       tenantId,
       artifactId,
     ])
-    return rows[0] === undefined ? null : toArtifact(rows[0])
+    return rows[0] === undefined ? null : fromColumns<ArtifactView>(rows[0])
   }
 
   async list({ tenantId, after, limit }: ArtifactQuery): Promise<ArtifactPage> {
@@ -49,7 +52,7 @@ export class PostgresArtifacts implements Artifacts {
       this.#database.query<{ total: number }>(statements.countArtifacts, [tenantId]),
     ])
     return {
-      artifacts: listed.rows.slice(0, limit).map(toArtifact),
+      artifacts: listed.rows.slice(0, limit).map(fromColumns<ArtifactView>),
       more: listed.rows.length > limit,
       total: counted.rows[0]!.total,
     }
@@ -73,20 +76,4 @@ export class PostgresArtifacts implements Artifacts {
   }
 }
 
-function toArtifact(row: ArtifactRow): ArtifactView {
-  return {
-    artifactId: row.artifact_id,
-    sha256: row.sha256,
-    bytes: row.bytes,
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-  }
-}
-
-interface ArtifactRow {
-  artifact_id: string
-  sha256: string
-  bytes: number
-  created_at: EpochMs
-  created_by: string
-}
+type ArtifactRow = Columns<ArtifactView>

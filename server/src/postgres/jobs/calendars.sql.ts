@@ -2,14 +2,17 @@
 import { fragment, sql } from '../../lib/sql.ts'
 
 const columns = fragment`
-  c.name, c.description, c.entries, c.revision, c.created_at, c.created_by, c.updated_at, c.updated_by`
+  calendar.name, calendar.description, calendar.entries, calendar.revision, calendar.created_at,
+  calendar.created_by, calendar.updated_at, calendar.updated_by`
 
 export const selectCalendar = sql('selectCalendar')`
-  SELECT ${columns} FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2`
+  SELECT ${columns} FROM calendars calendar WHERE calendar.tenant_id = $1 AND calendar.name = $2`
 
 export const selectCalendars = sql('selectCalendars')`
-  SELECT ${columns} FROM calendars c WHERE c.tenant_id = $1 AND c.name COLLATE "C" > $2
-  ORDER BY c.name COLLATE "C" LIMIT $3`
+  SELECT ${columns}
+  FROM calendars calendar
+  WHERE calendar.tenant_id = $1 AND calendar.name COLLATE "C" > $2
+  ORDER BY calendar.name COLLATE "C" LIMIT $3`
 
 export const countCalendars = sql('countCalendars')`
   SELECT count(*) AS total FROM calendars WHERE tenant_id = $1`
@@ -22,15 +25,20 @@ export const lockCalendars = sql('lockCalendars')`
   SELECT pg_advisory_xact_lock(7420, hashtext('calendars of ' || $1::uuid))`
 
 export const upsertCalendar = sql('upsertCalendar')`
-  INSERT INTO calendars AS c (tenant_id, name, description, entries, revision, created_at, created_by, updated_at, updated_by)
-  SELECT $1, $2, $3, $4, 1, m.at, $5, m.at, $5 FROM (SELECT clock_ms() AS at) m
-  ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, entries = excluded.entries,
-    revision = c.revision + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+  INSERT INTO calendars AS calendar (
+    tenant_id, name, description, entries, revision, created_at, created_by, updated_at, updated_by
+  )
+  SELECT $1, $2, $3, $4, 1, m.at, $5, m.at, $5
+  FROM (SELECT clock_ms() AS at) m
+  ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description,
+    entries = excluded.entries, revision = calendar.revision + 1, updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by
   RETURNING ${columns}`
 
 /** Jobs (j) with a current version that names the calendar. */
 const naming = fragment`
-  job_versions v JOIN jobs j ON j.job_id = v.job_id AND j.version = v.version
+  job_versions v
+  JOIN jobs j ON j.job_id = v.job_id AND j.version = v.version
   WHERE v.calendars @> ARRAY[$2::text] AND j.tenant_id = $1 AND j.deleted_at IS NULL`
 
 // A change record that no scheduler has taken yet is rewritten, as by a change of the job: this locks it, so it is not
@@ -38,18 +46,19 @@ const naming = fragment`
 // $3 milliseconds from now has not been planned by any scheduler yet.
 export const noteCalendar = sql('noteCalendar')`
   INSERT INTO changes (partition_id, job_id)
-  SELECT c.partition_id, c.job_id FROM (SELECT j.job_id FROM ${naming}) n
-  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = n.job_id LIMIT 1) c
+  SELECT c.partition_id, c.job_id
+  FROM (SELECT j.job_id FROM ${naming}) naming
+  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = naming.job_id LIMIT 1) c
   WHERE c.status = 'ACTIVE' AND c.due_at < clock_timestamp() + $3 * interval '1 millisecond'
   ORDER BY c.job_id
   ON CONFLICT (partition_id, job_id) DO UPDATE SET job_id = excluded.job_id`
 
 // A job created at this very moment may still name the calendar, which is then empty for that job.
 export const deleteCalendar = sql('deleteCalendar')`
-  WITH used AS MATERIALIZED (
-    SELECT 1 FROM ${naming} LIMIT 1
-  ), gone AS (
-    DELETE FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2 AND NOT EXISTS (SELECT FROM used) RETURNING 1
+  WITH used AS MATERIALIZED (SELECT 1 FROM ${naming} LIMIT 1), gone AS (
+    DELETE FROM calendars calendar
+    WHERE calendar.tenant_id = $1 AND calendar.name = $2 AND NOT EXISTS (SELECT FROM used)
+    RETURNING 1
   )
   SELECT EXISTS (SELECT FROM gone) AS deleted, EXISTS (SELECT FROM used) AS used,
-    EXISTS (SELECT FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2) AS found`
+    EXISTS (SELECT FROM calendars calendar WHERE calendar.tenant_id = $1 AND calendar.name = $2) AS found`

@@ -1,7 +1,6 @@
 // Calendars on PostgreSQL.
 import { type Calendar, calendarsMax } from '../../domain/jobs/calendar.ts'
 import type { Calendars as CalendarEntries } from '../../domain/schedule/exclusions.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
   CalendarOrder,
   CalendarPage,
@@ -9,6 +8,7 @@ import type {
   Calendars,
   PutOutcome,
 } from '../../ports/calendars.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './calendars.sql.ts'
 import { noticeMs } from './job-row.ts'
@@ -22,7 +22,7 @@ export class PostgresCalendars implements Calendars {
 
   async get(tenantId: string, name: string): Promise<Calendar | null> {
     const { rows } = await this.#database.query<CalendarRow>(statements.selectCalendar, [tenantId, name])
-    return rows[0] === undefined ? null : toCalendar(rows[0])
+    return rows[0] === undefined ? null : fromColumns<Calendar>(rows[0])
   }
 
   async list({ tenantId, after, limit }: CalendarQuery): Promise<CalendarPage> {
@@ -31,7 +31,7 @@ export class PostgresCalendars implements Calendars {
       this.#database.query<{ total: number }>(statements.countCalendars, [tenantId]),
     ])
     return {
-      calendars: listed.rows.slice(0, limit).map(toCalendar),
+      calendars: listed.rows.slice(0, limit).map(fromColumns<Calendar>),
       more: listed.rows.length > limit,
       total: counted.rows[0]!.total,
     }
@@ -48,7 +48,7 @@ export class PostgresCalendars implements Calendars {
       const { rows } = await queries.query<CalendarRow>(statements.upsertCalendar, values)
       // Also of a new one: a job may name one that was gone.
       await queries.query(statements.noteCalendar, [tenantId, name, noticeMs])
-      return { kind: found.count === 0 ? 'created' : 'replaced', calendar: toCalendar(rows[0]!) }
+      return { kind: found.count === 0 ? 'created' : 'replaced', calendar: fromColumns<Calendar>(rows[0]!) }
     })
   }
 
@@ -66,32 +66,12 @@ export class PostgresCalendars implements Calendars {
   }
 }
 
-function toCalendar(row: CalendarRow): Calendar {
-  return {
-    name: row.name,
-    description: row.description,
-    entries: row.entries,
-    revision: row.revision,
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-    updatedAt: row.updated_at,
-    updatedBy: row.updated_by,
-  }
-}
-
 interface EntriesRow {
   name: string
   entries: Calendar['entries']
 }
 
-interface CalendarRow extends EntriesRow {
-  description: string | null
-  revision: number
-  created_at: EpochMs
-  created_by: string
-  updated_at: EpochMs
-  updated_by: string
-}
+type CalendarRow = Columns<Calendar>
 
 interface DeletedRow {
   deleted: boolean

@@ -20,7 +20,9 @@ import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { isInGraph, lockGraphs, writeGraph } from '../graphs/job-graph.ts'
 import { cancelOfDeleted } from '../queue/end-deleted.ts'
+import type { RowOf } from '../sql/item.ts'
 import * as statements from './change-job.sql.ts'
+import { skippedItem } from './items.ts'
 import { isKeyTaken, type JobRow, noticeMs, toDependsOn, toJobView } from './job-row.ts'
 import { selectJob, selectJobIdByKey } from './jobs.sql.ts'
 
@@ -147,13 +149,6 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
     ])
   }
   const { name, tags } = version ?? state
-  const skips = write.skips.map(({ from, to, count, reason, version: v }) => ({
-    f: from,
-    t: to,
-    c: count,
-    r: reason,
-    v,
-  }))
   await queries.query(statements.writeJob, [
     jobId,
     version?.version ?? state.version,
@@ -171,12 +166,16 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
     write.slotAt,
     noticeMs,
     write.decidedTo,
-    JSON.stringify(skips),
+    skippedItem.encode(write.skips.map(toSkippedItem)),
     write.dropsOwed,
     version !== null && mayBeScattered(state, version),
     write.slotAt === null ? null : dueAtOf(version ?? state, write.slotAt),
     write.runs,
   ])
+}
+
+function toSkippedItem({ from, to, count, ...skip }: JobWrite['skips'][number]): RowOf<typeof skippedItem> {
+  return { ...skip, fromMs: from, toMs: to, slotCount: count }
 }
 
 /** Whether executions of it may from now on be in other batches than that of its latest slot. */

@@ -6,11 +6,12 @@ export const selectVersionCount = sql('selectVersionCount')`
   SELECT version FROM jobs WHERE tenant_id = $1 AND job_id = $2`
 
 export const selectVersions = sql('selectVersions')`
-  SELECT v.job_id, v.version, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution, v.retry_policy,
-    v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.jitter_seconds, v.concurrency_limit,
-    v.concurrency_key, v.concurrency_key_limit, v.depends_on, v.metadata,
-    CASE WHEN v.version = 1 THEN j.created_at ELSE v.created_at END AS created_at,
+  SELECT v.job_id, v.version, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at,
+    v.execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
+    v.jitter_seconds, v.concurrency_limit, v.concurrency_key, v.concurrency_key_limit, v.depends_on,
+    v.metadata, CASE WHEN v.version = 1 THEN j.created_at ELSE v.created_at END AS created_at,
     CASE WHEN v.version = 1 THEN j.created_by ELSE v.created_by END AS created_by
-  FROM jobs j JOIN job_versions v ON v.job_id = j.job_id
+  FROM jobs j
+  JOIN job_versions v ON v.job_id = j.job_id
   WHERE j.tenant_id = $1 AND j.job_id = $2 AND v.version < $3
   ORDER BY v.version DESC LIMIT $4`

@@ -2,7 +2,7 @@
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { JobVersionPage, JobVersionQuery, JobVersions } from '../../ports/job-versions.ts'
 import type { Queries } from '../connection/database.ts'
-import { type JobRow, toJobVersion } from './job-row.ts'
+import { toJobVersion, type VersionRow } from './job-row.ts'
 import * as statements from './job-versions.sql.ts'
 
 const versionMax = 2_147_483_647
@@ -17,7 +17,7 @@ export class PostgresJobVersions implements JobVersions {
   async list({ tenantId, jobId, before, limit }: JobVersionQuery): Promise<JobVersionPage | null> {
     const [counted, listed] = await Promise.all([
       this.#database.query<{ version: number }>(statements.selectVersionCount, [tenantId, jobId]),
-      this.#database.query<VersionRow>(statements.selectVersions, [
+      this.#database.query<ListedRow>(statements.selectVersions, [
         tenantId,
         jobId,
         before ?? versionMax,
@@ -25,16 +25,18 @@ export class PostgresJobVersions implements JobVersions {
       ]),
     ])
     if (counted.rows[0] === undefined) return null
-    const versions = listed.rows.slice(0, limit).map((row) => ({
-      job: toJobVersion(row),
-      createdAt: row.created_at,
-      createdBy: row.created_by,
-    }))
+    const versions = listed.rows
+      .slice(0, limit)
+      .map(({ created_at: createdAt, created_by: createdBy, ...row }) => ({
+        job: toJobVersion(row),
+        createdAt,
+        createdBy,
+      }))
     return { versions, more: listed.rows.length > limit, total: counted.rows[0].version }
   }
 }
 
-type VersionRow = Omit<JobRow, 'created_at' | 'created_by'> & {
+type ListedRow = VersionRow & {
   created_at: EpochMs | null
   created_by: string | null
 }

@@ -25,9 +25,12 @@ import type { Queries, Transactions } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import { createDependent } from '../graphs/job-graph.ts'
 import { type LiveClaimRow, type SingleRow, toClaimedLive, toClaimedSingle } from '../queue/claim-rows.ts'
+import type { WireOf } from '../sql/item.ts'
 import { changeJob } from './change-job.ts'
+import { backfillItem, jobKeyItem, type triggerItem } from './items.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
+import * as triggers from './triggers.sql.ts'
 
 /** Rows that one search looks at: about 10 ms. */
 const searchedMax = 25_000
@@ -58,9 +61,9 @@ export class PostgresJobs implements Jobs {
       weigh: ({ text }) => text.length,
     })
     const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
-    this.#triggers = new GroupCommit((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
+    this.#triggers = new GroupCommit((items) => this.#trigger(items, triggers.lockFreeJobs), triggerLimits)
     this.#lockedTriggers = new GroupCommit(
-      (items) => this.#trigger(items, statements.lockHeldJobs),
+      (items) => this.#trigger(items, triggers.lockHeldJobs),
       triggerLimits,
     )
     // One at a time: each may wait for its job, and holds a connection meanwhile that others need.
@@ -107,22 +110,13 @@ export class PostgresJobs implements Jobs {
     lock: Sql,
   ): Promise<(TriggerOutcome | Promise<TriggerOutcome>)[]> {
     const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
-    const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
-    const rows = items.map(({ order, payload: p }, n) => {
+    const rows = items.map(({ order, payload }, n): TriggerWire => {
       const { tenantId: t, executionId: e, jobId: j, lane: l, direct } = order
-      return {
-        n,
-        t,
-        e,
-        j,
-        l,
-        ...(p !== null && { p }),
-        ...(direct && { w: direct.workerId, r: direct.route }),
-      }
+      return { n, t, e, j, l, p: payload ?? undefined, w: direct?.workerId, r: direct?.route }
     })
     const directs = [...new Set(items.flatMap(({ order }) => order.direct?.workerId ?? []))].toSorted()
     const [locked, inserted] = await this.#database.transaction((queries) =>
-      insertTriggers(queries, { lock, targets: JSON.stringify(keys), items: rows, directs }),
+      insertTriggers(queries, { lock, targets: jobKeyItem.encode(targets.values()), items: rows, directs }),
     )
     const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
     const enqueued = new Map(inserted.rows.map((row) => [row.id, row]))
@@ -133,7 +127,7 @@ export class PostgresJobs implements Jobs {
         return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id, claimed }
       }
       if (found.has(targetOf(item.order))) return { kind: 'deleted' }
-      if (lock === statements.lockHeldJobs) return { kind: 'not_found' }
+      if (lock === triggers.lockHeldJobs) return { kind: 'not_found' }
       return item.order.direct === undefined ? this.#lockedTriggers.add(item) : { kind: 'held_up' }
     })
   }
@@ -144,12 +138,12 @@ export class PostgresJobs implements Jobs {
 
   async #triggerMany({ tenantId, jobId, lane, batches }: TriggerManyOrder): Promise<TriggerManyOutcome> {
     return this.#database.transaction(async (queries) => {
-      const target = JSON.stringify([{ t: tenantId, j: jobId }])
-      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const target = jobKeyItem.encode([{ tenantId, jobId }])
+      const locked = await queries.query<LockRow>(triggers.lockJobs, [target])
       const status = locked.rows[0]?.status
       if (status === undefined) return { kind: 'not_found' }
       if (status === 'DELETED') return { kind: 'deleted' }
-      const begun = await queries.query<{ unended: number }>(statements.beginTriggers, [
+      const begun = await queries.query<{ unended: number }>(triggers.beginTriggers, [
         jobId,
         triggersWaitingMax,
       ])
@@ -157,13 +151,13 @@ export class PostgresJobs implements Jobs {
       if (begun.rows[0]!.unended + count > triggersWaitingMax) return { kind: 'too_many' }
       // In later statements: they see everything committed before we got the locks.
       const values = [jobId, lane, triggerLevels, toBatchItems(batches), generation]
-      const batched = await queries.query<{ enqueued_at: EpochMs }>(statements.insertTriggerBatches, values)
+      const batched = await queries.query<{ enqueued_at: EpochMs }>(triggers.insertTriggerBatches, values)
       if (batched.count > 0)
         return { kind: 'triggered', enqueuedAt: batched.rows[0]!.enqueued_at, runIds: [] }
-      const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
-        return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
+      const items = listTriggers(batches).map(({ executionId: e, payload }, n): TriggerWire => {
+        return { n, t: tenantId, e, j: jobId, l: lane, p: payload ?? undefined }
       })
-      const lock = statements.lockHeldJobs
+      const lock = triggers.lockHeldJobs
       const [, { rows }] = await insertTriggers(queries, { lock, targets: target, items, directs: [] })
       const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
       return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
@@ -173,16 +167,16 @@ export class PostgresJobs implements Jobs {
   enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
     const { tenantId, jobId, operationId, unendedMax, executions } = order
     return this.#database.transaction(async (queries) => {
-      const target = JSON.stringify([{ t: tenantId, j: jobId }])
-      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const target = jobKeyItem.encode([{ tenantId, jobId }])
+      const locked = await queries.query<LockRow>(triggers.lockJobs, [target])
       const status = locked.rows[0]?.status
       if (status === undefined || status === 'DELETED') return null
-      const { rows } = await queries.query<{ unended: number }>(statements.countBackfill, [operationId])
+      const { rows } = await queries.query<{ unended: number }>(triggers.countBackfill, [operationId])
       const { unended } = rows[0]!
       const some = executions.slice(0, Math.max(0, unendedMax - unended))
-      const items = some.map(({ executionId: e, slot: s, lane: l }, n) => ({ n, e, s, l }))
-      const values = [JSON.stringify(items), jobId, operationId]
-      if (items.length > 0) await queries.query(statements.insertBackfill, values)
+      const items = some.map(({ slot, ...one }, number) => ({ ...one, number, slotMs: slot }))
+      const values = [backfillItem.encode(items), jobId, operationId]
+      if (items.length > 0) await queries.query(triggers.insertBackfill, values)
       return { enqueued: items.length, unended: unended + items.length }
     })
   }
@@ -226,11 +220,11 @@ export class PostgresJobs implements Jobs {
   }
 }
 
-/** Payloads are JSON already. */
+/** As `batchItem` has it; payloads are JSON already. */
 function toBatchItems(batches: readonly TriggerBatch[]): string {
   const items = batches.map(({ batchId, count, payloads }) => {
-    const own = payloads === null ? '' : `,"p":[${payloads.join(',')}]`
-    return `{"b":"${batchId}","n":${count}${own}}`
+    const own = payloads === null ? '' : `,"payloads":[${payloads.join(',')}]`
+    return `{"batch_id":"${batchId}","size":${count}${own}}`
   })
   return `[${items.join(',')}]`
 }
@@ -239,11 +233,13 @@ function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
 }
 
+type TriggerWire = WireOf<typeof triggerItem>
+
 interface TriggersToInsert {
   lock: Sql
   /** As JSON. */
   targets: string
-  items: readonly object[]
+  items: readonly TriggerWire[]
   /** Workers that take some of them, in the order of their ids. */
   directs: readonly string[]
 }
@@ -252,7 +248,7 @@ interface TriggersToInsert {
 function insertTriggers(queries: Queries, { lock, targets, items, directs }: TriggersToInsert) {
   return Promise.all([
     queries.query<LockRow>(lock, [targets, directs]),
-    queries.query<TriggeredRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
+    queries.query<TriggeredRow>(triggers.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
   ])
 }
 

@@ -4,7 +4,6 @@ import {
   type NewOperation,
   type Operation,
   type OperationKind,
-  type OperationStatus,
   operationDaysKept,
   operationFailuresMax,
   operationsMax,
@@ -14,6 +13,7 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { totalMax } from '../../ports/executions.ts'
 import type { CancelledOperation, Operations, OperationWork } from '../../ports/operations.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions, withToday } from '../connection/daily-partitions.ts'
 import { type Transactions, within } from '../connection/database.ts'
 import { cancelOfOperation, settledOf } from '../queue/cancel.ts'
@@ -126,41 +126,7 @@ export class PostgresOperations implements Operations {
   }
 }
 
-interface OperationRow {
-  operation_id: string
-  tenant_id: string
-  kind: OperationKind
-  status: OperationStatus
-  filter: Operation['filter']
-  options: Operation['options']
-  total: number
-  total_capped: boolean
-  done: number
-  skipped: number
-  after: string | null
-  error: string | null
-  created_by: string
-  created_at: EpochMs
-  finished_at: EpochMs | null
-}
+type OperationRow = Columns<Operation>
 
-function toOperation(row: OperationRow): Operation {
-  return {
-    operationId: row.operation_id,
-    tenantId: row.tenant_id,
-    kind: row.kind,
-    status: row.status,
-    filter: row.filter,
-    options: row.options,
-    total: row.total,
-    totalCapped: row.total_capped,
-    done: row.done,
-    skipped: row.skipped,
-    after: row.after,
-    error: row.error,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
-    // Kind and filter were written together.
-  } as Operation
-}
+/** Kind and filter were written together. */
+const toOperation = (row: OperationRow): Operation => fromColumns<Operation>(row)

@@ -18,12 +18,14 @@ import { type Database, type Queries, type Transactions, within } from '../conne
 import { PostgresGraphRuns } from '../graphs/graph-runs.ts'
 import { PostgresDeadLetters } from '../history/dead-letters.ts'
 import { PostgresControl } from '../queue/control.ts'
+import type { RowOf } from '../sql/item.ts'
 import { PostgresArtifacts } from './artifacts.ts'
 import { PostgresCalendars } from './calendars.ts'
-import { lockJobs } from './jobs.sql.ts'
+import { jobKeyItem, keyItem, replyItem } from './items.ts'
 import { PostgresJobs } from './jobs.ts'
 import { PostgresOperations } from './operations.ts'
 import * as statements from './requests.sql.ts'
+import { lockJobs } from './triggers.sql.ts'
 
 /** The stores of a transaction that is under way, or of the database. */
 export function storesOn(database: Transactions): WriteStores {
@@ -137,10 +139,10 @@ async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<Ru
   const known = await claimKeys(queries, runs)
   // All at once and in the order of ids, before any of them works: each would lock its own when it comes to it, in any
   // order, and wait for another transaction that holds them the other way round.
-  const jobs = runs.flatMap(({ once: { tenantId: t }, jobId: j }) => (j === null ? [] : [{ t, j }]))
-  if (jobs.length > 1) await queries.query(lockJobs, [JSON.stringify(jobs)])
+  const jobs = runs.flatMap(({ once: { tenantId }, jobId }) => (jobId === null ? [] : [{ tenantId, jobId }]))
+  if (jobs.length > 1) await queries.query(lockJobs, [jobKeyItem.encode(jobs)])
   const stores = storesOn(within(queries))
-  const replies: object[] = []
+  const replies: RowOf<typeof replyItem>[] = []
   const outcomes = await allOrFirstError(
     runs.map(async ({ once, work }, n): Promise<RunOutcome<unknown>> => {
       const before = known.get(n)
@@ -150,7 +152,7 @@ async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<Ru
       return { kind: 'done', value }
     }),
   )
-  if (replies.length > 0) await queries.query(statements.insertReplies, [JSON.stringify(replies)])
+  if (replies.length > 0) await queries.query(statements.insertReplies, [replyItem.encode(replies)])
   return outcomes
 }
 
@@ -170,10 +172,10 @@ async function claimKeys(queries: Queries, runs: readonly KeyedRun[]): Promise<M
     // We hold the first run's lock ourselves, so a second run with the same key in this group would get it too.
     if (first.has(`${tenantId} ${key}`)) known.set(n, { kind: 'in_flight' })
     else first.add(`${tenantId} ${key}`)
-    return known.has(n) ? [] : [{ n, t: tenantId, k: key }]
+    return known.has(n) ? [] : [{ number: n, tenantId, key }]
   })
-  const { rows } = await queries.query<KeyRow>(statements.claimKeys, [JSON.stringify(asked)])
-  for (const { n, busy, fresh, fingerprint, status, headers, body } of rows) {
+  const { rows } = await queries.query<KeyRow>(statements.claimKeys, [keyItem.encode(asked)])
+  for (const { number: n, busy, fresh, fingerprint, status, headers, body } of rows) {
     if (busy) known.set(n, { kind: 'in_flight' })
     else if (fingerprint === null || !fresh) continue
     else if (!fingerprint.equals(runs[n]!.once.fingerprint)) known.set(n, { kind: 'other_request' })
@@ -182,12 +184,12 @@ async function claimKeys(queries: Queries, runs: readonly KeyedRun[]): Promise<M
   return known
 }
 
-function toItem({ tenantId, key, fingerprint }: Once, { status, headers, body }: Reply): object {
-  return { t: tenantId, k: key, f: Buffer.from(fingerprint).toString('hex'), s: status, h: headers, b: body }
+function toItem({ tenantId, key, fingerprint }: Once, reply: Reply): RowOf<typeof replyItem> {
+  return { ...reply, tenantId, key, fingerprint: Buffer.from(fingerprint).toString('hex') }
 }
 
 interface KeyRow {
-  n: number
+  number: number
   busy: boolean
   fresh: boolean | null
   fingerprint: Buffer | null

@@ -1,8 +1,8 @@
 // The statements on attempts in progress, for callers that run them outside our own workers. An execution is in a
 // claimed batch or in `live`; it moves from the batch to `live`, never back, so batches are always queried first.
 import { fragment, sql } from '../../lib/sql.ts'
-import { endingItem, endLive, endPlaces, leaveRunning, markItem, takePlaces } from '../sql/ending.ts'
-import { noteItem, recordedItem } from './items.ts'
+import { endingItem, endLive, endPositions, leaveRunning, markItem, takePositions } from '../sql/ending.ts'
+import { recordedItem, updateItem } from './items.ts'
 
 export const selectHeld = sql('selectHeld')`
   SELECT x.execution_id, h.*
@@ -16,25 +16,25 @@ export const selectHeld = sql('selectHeld')`
     UNION ALL
     SELECT j.tenant_id, j.job_id, b.versions[i.nth], b.kind, from_ms(b.slots_ms[i.nth]), 1, 0, b.fence,
       b.worker_id,
-      b.claimed_at, NULL, coalesce(b.cancels ? i.place::text, false), NULL
+      b.claimed_at, NULL, coalesce(b.cancels ? i.position::text, false), NULL
     FROM batches b
-    CROSS JOIN LATERAL (SELECT get_byte(uuid_send(x.execution_id), 15) AS place) p
-    CROSS JOIN LATERAL (SELECT p.place, array_position(b.positions, p.place::smallint) AS nth) i
+    CROSS JOIN LATERAL (SELECT get_byte(uuid_send(x.execution_id), 15) AS position) p
+    CROSS JOIN LATERAL (SELECT p.position, array_position(b.positions, p.position::smallint) AS nth) i
     JOIN jobs j ON j.job_id = b.job_ids[i.nth]
     WHERE b.batch_id = batch_of(x.execution_id) AND b.worker_id IS NOT NULL AND i.nth IS NOT NULL
     LIMIT 1
   ) h`
 
 /** Where the execution of a report (x.e) is, if it is in a batch. */
-const placeOf = fragment`batch_of(x.e) AS batch_id, get_byte(uuid_send(x.e), 15) AS place`
+const positionOf = fragment`batch_of(x.e) AS batch_id, get_byte(uuid_send(x.e), 15) AS position`
 
 // num_nonnulls, not IS NOT NULL: with that the planner would read the whole index of held batches.
 export const reportBatched = sql('reportBatched')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
-    SELECT ${markItem.named(fragment`x`)}, ${endingItem.named(fragment`x`)}, ${placeOf}
+    SELECT ${markItem.named(fragment`x`)}, ${endingItem.named(fragment`x`)}, ${positionOf}
     FROM json_to_recordset($1::json) AS x(${markItem.columns}, ${endingItem.columns})
-  ), ${takePlaces(fragment`num_nonnulls(b.worker_id) = 1`, fragment`${endingItem.of(fragment`r`)},`)},
-    ${endPlaces}
+  ), ${takePositions(fragment`num_nonnulls(b.worker_id) = 1`, fragment`${endingItem.of(fragment`r`)},`)},
+    ${endPositions}
   SELECT r.execution_id AS id, 'missing' AS what FROM report r
   WHERE NOT EXISTS (SELECT FROM held h WHERE h.execution_id = r.execution_id)
   UNION ALL
@@ -75,14 +75,14 @@ export const lockHolders = sql('lockHolders')`
 
 /** The updates of attempts, under whole names, and whether the attempts sent anything themselves. */
 const notes = fragment`
-  SELECT ${markItem.named(fragment`x`)}, ${noteItem.named(fragment`x`)},
-    num_nonnulls(x.progress, x.said, x.checkpoint) > 0 AS is_said, ${placeOf}
-  FROM json_to_recordset($1::json) AS x(${markItem.columns}, ${noteItem.columns})`
+  SELECT ${markItem.named(fragment`x`)}, ${updateItem.named(fragment`x`)},
+    num_nonnulls(x.progress, x.said, x.checkpoint) > 0 AS is_said, ${positionOf}
+  FROM json_to_recordset($1::json) AS x(${markItem.columns}, ${updateItem.columns})`
 
 // $2: in batches held by these workers. An execution in a batch has no heartbeat timeout.
 export const noteBatched = sql('noteBatched')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (${notes}),
-  ${takePlaces(
+  ${takePositions(
     fragment`b.worker_id = ANY ($2::uuid[])`,
     fragment`r.started_ms, r.is_said, r.progress, r.progress_text, r.checkpoint,`,
   )}

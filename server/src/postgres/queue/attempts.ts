@@ -16,7 +16,7 @@ import type { Queries, Transactions } from '../connection/database.ts'
 import type { WireOf } from '../sql/item.ts'
 import * as statements from './attempts.sql.ts'
 import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
-import { type noteItem, recordedItem } from './items.ts'
+import { recordedItem, type updateItem } from './items.ts'
 
 export class PostgresAttempts implements Attempts {
   readonly #database: Transactions
@@ -127,7 +127,7 @@ function toReportItem({ ending, ...mark }: AttemptEnding): MarkWire & EndingWire
 
 function toNoteItems(notes: readonly AttemptUpdate[]): string {
   return JSON.stringify(
-    notes.map((one): MarkWire & WireOf<typeof noteItem> => ({
+    notes.map((one): MarkWire & WireOf<typeof updateItem> => ({
       ...toMarkItem(one),
       alive: one.alive,
       s: one.startedAt,

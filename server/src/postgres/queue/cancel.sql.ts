@@ -1,5 +1,5 @@
 // The statements that cancel executions. An execution that is not running is removed from its batch or from `live` and
-// recorded in the same statement: an execution is in exactly one place. A running execution is only flagged: it ends
+// recorded in the same statement: an execution is in exactly one table. A running execution is only flagged: it ends
 // when its worker reports how.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { cancelGrace, ownPayloads } from '../sql/ending.ts'
@@ -27,32 +27,32 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     SELECT * FROM batches b
     WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
     ORDER BY b.batch_id FOR UPDATE
-  ), place AS MATERIALIZED (
+  ), position AS MATERIALIZED (
     SELECT b.batch_id, b.enqueued_at, b.kind, b.route, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
       ${part.message} AS message
     FROM batch b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
-      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, nth)
+      WITH ORDINALITY AS u(position, job_id, version, slot_ms, payload, nth)
   ), rest AS MATERIALIZED (
     SELECT batch_id,
-      array_agg(place ORDER BY nth) AS positions,
+      array_agg(position ORDER BY nth) AS positions,
       array_agg(job_id ORDER BY nth) AS job_ids,
       array_agg(version ORDER BY nth) AS versions,
       array_agg(slot_ms ORDER BY nth) AS slots_ms
-    FROM place
+    FROM position
     WHERE NOT goes AND NOT runs
     GROUP BY batch_id
   ), flag AS MATERIALIZED (
-    SELECT batch_id, jsonb_object_agg(place, message) AS cancels FROM place WHERE goes AND runs
+    SELECT batch_id, jsonb_object_agg(position, message) AS cancels FROM position WHERE goes AND runs
       GROUP BY batch_id
   ), kept AS (
     UPDATE batches b SET positions = r.positions, job_ids = r.job_ids, versions = r.versions,
       slots_ms = r.slots_ms
-    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM place
+    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM position
       WHERE goes))
   ), emptied AS (
     DELETE FROM batches b WHERE b.batch_id = ANY (ARRAY(
-      SELECT batch_id FROM place WHERE goes AND NOT runs EXCEPT SELECT batch_id FROM rest))
+      SELECT batch_id FROM position WHERE goes AND NOT runs EXCEPT SELECT batch_id FROM rest))
   ), flagged AS (
     -- The first message stands.
     UPDATE batches b SET cancels = f.cancels || coalesce(b.cancels, '{}')
@@ -63,27 +63,27 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
         ...columnsOf(fragment`p`, 'job_id', 'version', 'kind', 'enqueued_at'),
         ...cancelledNow,
         tenant_id: fragment`j.tenant_id`,
-        execution_id: fragment`execution_at(p.batch_id, p.place)`,
+        execution_id: fragment`execution_at(p.batch_id, p.position)`,
         attempt: fragment`0`,
         slot: fragment`from_ms(p.slot_ms)`,
         error_message: fragment`p.message`,
         payload_override: fragment`p.payload`,
       },
       fragment`
-        FROM place p
+        FROM position p
         CROSS JOIN moment m
         JOIN jobs j ON j.job_id = p.job_id
         WHERE p.goes AND NOT p.runs`,
     )}
   )
-  SELECT execution_at(p.batch_id, p.place) AS execution_id, p.runs, p.kind, p.route, 0 AS attempt, p.enqueued_at,
+  SELECT execution_at(p.batch_id, p.position) AS execution_id, p.runs, p.kind, p.route, 0 AS attempt, p.enqueued_at,
     m.at AS recorded_at
-  FROM place p CROSS JOIN moment m WHERE p.goes`
+  FROM position p CROSS JOIN moment m WHERE p.goes`
 
 /** $1 a message; $3 the executions. */
 export const cancelBatchedById = cancelBatched('cancelBatchedById', {
   batches: fragment`SELECT DISTINCT batch_of(x) FROM unnest($3::uuid[]) AS x`,
-  goes: fragment`execution_at(b.batch_id, u.place) = ANY ($3::uuid[])`,
+  goes: fragment`execution_at(b.batch_id, u.position) = ANY ($3::uuid[])`,
   message: fragment`$1::text`,
 })
 

@@ -39,5 +39,5 @@ export const selectOwnUnended = sql('selectOwnUnended')`
   WHERE $1 = coalesce(
     (SELECT l.tenant_id FROM live l WHERE l.execution_id = x.id LIMIT 1),
     (SELECT j.tenant_id FROM batches b
-      CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(place, job_id) JOIN jobs j ON j.job_id = u.job_id
-      WHERE b.batch_id = batch_of(x.id) AND execution_at(b.batch_id, u.place) = x.id LIMIT 1))`
+      CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(position, job_id) JOIN jobs j ON j.job_id = u.job_id
+      WHERE b.batch_id = batch_of(x.id) AND execution_at(b.batch_id, u.position) = x.id LIMIT 1))`

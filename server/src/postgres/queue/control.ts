@@ -11,7 +11,8 @@ import type { Queries, Transactions } from '../connection/database.ts'
 import { takeDeadLetters } from '../history/dead-letters.sql.ts'
 import { findExecution } from '../history/find-execution.ts'
 import { searchUnended } from '../history/search.ts'
-import { lockJobs } from '../jobs/jobs.sql.ts'
+import { jobKeyItem } from '../jobs/items.ts'
+import { lockJobs } from '../jobs/triggers.sql.ts'
 import { cancelById, settledOf } from './cancel.ts'
 import * as statements from './control.sql.ts'
 import { repeatItem } from './items.ts'
@@ -70,7 +71,7 @@ export class PostgresControl implements Control {
       if (!isEnded(original)) return { kind: 'not_finished', status: original.status }
       const { jobId, slot } = original
       const locked = await queries.query<{ status: JobStatus }>(lockJobs, [
-        JSON.stringify([{ t: tenantId, j: jobId }]),
+        jobKeyItem.encode([{ tenantId, jobId }]),
       ])
       if (locked.rows[0]?.status === 'DELETED') return { kind: 'job_deleted' }
       const payload = await takePayload(queries, order, original)

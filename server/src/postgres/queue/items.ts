@@ -12,7 +12,7 @@ export const recordedItem = defineItem({
 })
 
 /** The update of a running attempt, behind its mark. */
-export const noteItem = defineItem({
+export const updateItem = defineItem({
   alive: ['alive', 'boolean'],
   startedMs: ['s', 'float8'],
   progress: ['progress', 'float8'],
@@ -49,7 +49,7 @@ export const hostItem = defineItem({ host: ['h', 'text'], count: ['n', 'int'] })
 
 export const definitionItem = defineItem({ jobId: ['j', 'uuid'], version: ['v', 'int'] })
 
-/** A batch with the endings of its places, `size` of them. */
+/** A batch with the endings of its positions, `size` of them. */
 export const finishedBatchItem = defineItem({
   batchId: ['b', 'uuid'],
   fence: ['f', 'int'],

@@ -1,6 +1,6 @@
 // The statements of maintenance: end overdue attempts, wake retries, release waiting executions.
 import { fragment, sql } from '../../lib/sql.ts'
-import { endLive, leaveRunning, takePlaces } from '../sql/ending.ts'
+import { endLive, leaveRunning, takePositions } from '../sql/ending.ts'
 import { calendarsOfVersion, isRoot, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
@@ -17,11 +17,11 @@ export const leaveForgotten = sql('leaveForgotten')`
     SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (ARRAY(SELECT worker_id FROM forgotten))
     ORDER BY w.worker_id FOR KEY SHARE SKIP LOCKED
   ), report AS MATERIALIZED (
-    SELECT execution_at(b.batch_id, u.place) AS execution_id, 1 AS attempt, b.fence, b.worker_id,
-      b.batch_id, u.place
-    FROM batches b CROSS JOIN LATERAL unnest(b.positions) AS u(place)
+    SELECT execution_at(b.batch_id, u.position) AS execution_id, 1 AS attempt, b.fence, b.worker_id,
+      b.batch_id, u.position
+    FROM batches b CROSS JOIN LATERAL unnest(b.positions) AS u(position)
     WHERE b.batch_id = ANY (ARRAY(SELECT f.batch_id FROM forgotten f JOIN holder USING (worker_id)))
-  ), ${takePlaces(
+  ), ${takePositions(
     fragment`num_nonnulls(b.worker_id) = 1`,
     fragment`
       NULL::float8 AS started_ms, false AS is_said, NULL::float8 AS progress, NULL::text AS progress_text,
@@ -186,10 +186,10 @@ export const selectReleasable = sql('selectReleasable')`
       WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}) r
   ) runs
   LEFT JOIN LATERAL (
-    SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.place::text,
+    SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.position::text,
       false))
       AS uncancelled
-    FROM batches b CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(place, job_id)
+    FROM batches b CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(position, job_id)
     WHERE u.job_id = c.job_id AND b.batch_id = ANY (CASE
       WHEN c.scattered THEN ARRAY(SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[c.job_id])
       ELSE ARRAY(SELECT batch_of(s.execution_id) FROM slots s WHERE s.job_id = c.job_id

@@ -1,7 +1,7 @@
 // The statements of the worker: list waiting work, claim, finish. Every write names the worker and the fence of its
 // claim, and takes the values it records from the row it deletes or changes.
 import { fragment, sql } from '../../lib/sql.ts'
-import { deadlineAfter, endingItem, endLive, endPlaces, ownPayloads } from '../sql/ending.ts'
+import { deadlineAfter, endingItem, endLive, endPositions, ownPayloads } from '../sql/ending.ts'
 import { claimedSingle } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
@@ -116,7 +116,7 @@ export const claimWork = sql('claimWork')`
       {
         ...columnsOf(fragment`p`, 'kind', 'route', 'lane', 'priority', 'enqueued_at', 'rank'),
         ...columnsOf(fragment`u`, 'job_id', 'version'),
-        execution_id: fragment`execution_at(p.batch_id, u.place)`,
+        execution_id: fragment`execution_at(p.batch_id, u.position)`,
         tenant_id: fragment`j.tenant_id`,
         state: fragment`'running'`,
         slot: fragment`from_ms(u.slot_ms)`,
@@ -131,7 +131,7 @@ export const claimWork = sql('claimWork')`
         FROM part p
         CROSS JOIN moment m
         CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take], p.versions[:p.take],
-          p.slots_ms[:p.take], (${ownPayloads(fragment`p`)})[:p.take]) AS u(place, job_id, version, slot_ms,
+          p.slots_ms[:p.take], (${ownPayloads(fragment`p`)})[:p.take]) AS u(position, job_id, version, slot_ms,
             payload)
         -- LIMIT keeps the planner, which takes the lists for far longer, from reading all jobs.
         CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
@@ -239,7 +239,7 @@ export const finishSucceeded = sql('finishSucceeded')`
         recorded_at: fragment`m.at`,
         tenant_id: fragment`
           coalesce(g.tenant_id, (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id))`,
-        execution_id: fragment`(g.stem || substr(to_hex(256 + u.place), 2))::uuid`,
+        execution_id: fragment`(g.stem || substr(to_hex(256 + u.position), 2))::uuid`,
         attempt: fragment`1`,
         final: fragment`true`,
         outcome: fragment`'succeeded'`,
@@ -260,7 +260,7 @@ export const finishSucceeded = sql('finishSucceeded')`
         CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
           ($7::bigint[])[g.first:g.last], ($8::bigint[])[g.first:g.last], ($9::int[])[g.first:g.last],
           ($10::smallint[])[g.first:g.last], ($11::text[])[g.first:g.last], ${ownPayloads(fragment`g`)})
-          AS u(place, job_id, version, slot_ms, started_ms, finished_ms, duration_ms, http_status, preview,
+          AS u(position, job_id, version, slot_ms, started_ms, finished_ms, duration_ms, http_status, preview,
             payload)`,
     )}
   )
@@ -289,16 +289,16 @@ export const finishBatches = sql('finishBatches')`
     RETURNING b.*, x.endings, x.size
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.worker_id,
-      execution_at(g.batch_id, u.place) AS execution_id, u.job_id, u.version, from_ms(u.slot_ms) AS slot,
+      execution_at(g.batch_id, u.position) AS execution_id, u.job_id, u.version, from_ms(u.slot_ms) AS slot,
         j.tenant_id,
-      g.cancels ->> u.place::text AS cancel, g.kind, u.payload, e.p AS reported_place,
+      g.cancels ->> u.position::text AS cancel, g.kind, u.payload, e.p AS reported_place,
       ${endingItem.named(fragment`e`)}
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms, ${ownPayloads(fragment`g`)})
-      AS u(place, job_id, version, slot_ms, payload)
+      AS u(position, job_id, version, slot_ms, payload)
     JOIN jobs j ON j.job_id = u.job_id
-    LEFT JOIN LATERAL json_to_recordset(g.endings) AS e(p int, ${endingItem.columns}) ON e.p = u.place
-  ), ${endPlaces}
+    LEFT JOIN LATERAL json_to_recordset(g.endings) AS e(p int, ${endingItem.columns}) ON e.p = u.position
+  ), ${endPositions}
   SELECT x.batch_id AS id, 'missing' AS what FROM report x
   WHERE NOT EXISTS (SELECT FROM gone g WHERE g.batch_id = x.batch_id)
   UNION ALL
@@ -322,6 +322,6 @@ export const finishLive = endLive(
 export const selectCancelled = sql('selectCancelled')`
   SELECT execution_id FROM live WHERE worker_id = $1 AND cancelled_at IS NOT NULL
   UNION ALL
-  SELECT execution_at(b.batch_id, c.place::int) FROM batches b
-  CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(place)
+  SELECT execution_at(b.batch_id, c.position::int) FROM batches b
+  CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(position)
   WHERE b.worker_id = $1 AND b.cancels IS NOT NULL`

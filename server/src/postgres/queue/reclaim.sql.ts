@@ -47,12 +47,12 @@ export const reclaimBatches = sql('reclaimBatches')`
     DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.claimed_at,
-      execution_at(g.batch_id, u.place) AS execution_id, u.job_id, u.version, from_ms(u.slot_ms) AS slot,
+      execution_at(g.batch_id, u.position) AS execution_id, u.job_id, u.version, from_ms(u.slot_ms) AS slot,
         j.tenant_id,
-      g.cancels ->> u.place::text AS cancel, g.kind, u.payload
+      g.cancels ->> u.position::text AS cancel, g.kind, u.payload
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms, ${ownPayloads(fragment`g`)})
-      AS u(place, job_id, version, slot_ms, payload)
+      AS u(position, job_id, version, slot_ms, payload)
     JOIN jobs j ON j.job_id = u.job_id
   ), recorded AS (
     ${insertAttempts(

@@ -1,7 +1,7 @@
 // The statements of a worker that does not know the fate of a claim or a finish: ask which attempts are its own, and hand
 // unknown claims back.
 import { fragment, sql } from '../../lib/sql.ts'
-import { atRest, identityOfHeld, originOfHeld, queuedOfHeld, takePlaces } from '../sql/ending.ts'
+import { atRest, identityOfHeld, originOfHeld, queuedOfHeld, takePositions } from '../sql/ending.ts'
 import { insertAttempts, insertLive } from '../sql/insert.ts'
 import { attemptItem } from './items.ts'
 
@@ -38,11 +38,11 @@ export const returnBatches = sql('returnBatches')`
     SELECT x.*, b.batch_id, b.fence, b.worker_id
     FROM batches b
     CROSS JOIN LATERAL (
-      SELECT execution_at(b.batch_id, y.place) AS execution_id, 1 AS attempt, y.place
-      FROM unnest(b.positions) AS y(place)
+      SELECT execution_at(b.batch_id, y.position) AS execution_id, 1 AS attempt, y.position
+      FROM unnest(b.positions) AS y(position)
     ) x
     WHERE b.worker_id = $1 AND x.execution_id NOT IN (SELECT y FROM unnest($2::uuid[]) AS y)
-  ), ${takePlaces(fragment`b.worker_id = $1`)}, recorded AS (
+  ), ${takePositions(fragment`b.worker_id = $1`)}, recorded AS (
     ${insertAttempts(
       {
         ...identityOfHeld,

@@ -14,18 +14,24 @@ export const deleteSilentScheduler = sql('deleteSilentScheduler')`
   DELETE FROM schedulers WHERE scheduler_id = $1 AND beats = $2`
 
 export const selectPartitions = sql('selectPartitions')`
-  SELECT s.scheduler_id, s.beats, NULL::smallint AS partition_id FROM schedulers s
+  SELECT scheduler_id, beats, NULL::smallint AS partition_id
+  FROM schedulers
   UNION ALL
-  SELECT p.scheduler_id, NULL, p.partition_id FROM partitions p`
+  SELECT scheduler_id, NULL, partition_id
+  FROM partitions`
 
 export const takePartitions = sql('takePartitions')`
   WITH free AS MATERIALIZED (
-    SELECT partition_id FROM partitions
+    SELECT partition_id
+    FROM partitions
     WHERE partition_id = ANY ($2::smallint[]) AND scheduler_id IS NULL
     ORDER BY partition_id FOR UPDATE SKIP LOCKED
   )
-  UPDATE partitions p SET scheduler_id = $1 FROM free f WHERE p.partition_id = f.partition_id
-  RETURNING p.partition_id`
+  UPDATE partitions
+  SET scheduler_id = $1
+  FROM free
+  WHERE partitions.partition_id = free.partition_id
+  RETURNING partitions.partition_id`
 
 export const releasePartitions = sql('releasePartitions')`
   UPDATE partitions SET scheduler_id = NULL WHERE scheduler_id = $1 AND partition_id = ANY ($2::smallint[])`

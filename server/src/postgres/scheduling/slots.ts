@@ -25,6 +25,9 @@ import { arrayLiteral, elementsOf, textArrayLiteral } from '../connection/array-
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { type BatchClaimRow, toClaimedBatch } from '../queue/claim-rows.ts'
+import type { WireOf } from '../sql/item.ts'
+import * as fire from './fire-slots.sql.ts'
+import { cursorItem, type skipItem, type slotItem } from './items.ts'
 import * as statements from './slots.sql.ts'
 
 /** A recorded slot lies in the past on every clock that is not further off than this. */
@@ -39,11 +42,11 @@ export class PostgresSlots implements Slots {
 
   async load({ partitions, dueBefore, limit }: LoadRequest): Promise<Cursor[]> {
     const asked = partitions.map(({ partitionId, after }) => ({
-      id: partitionId,
-      due: after?.dueAt ?? null,
-      job: after?.jobId ?? null,
+      partitionId,
+      afterDueMs: after?.dueAt ?? null,
+      afterJobId: after?.jobId ?? null,
     }))
-    const values = [JSON.stringify(asked), dueBefore, limit, dueBefore + clockErrorMs]
+    const values = [cursorItem.encode(asked), dueBefore, limit, dueBefore + clockErrorMs]
     const { rows } = await this.#database.query<CursorRow>(statements.loadCursors, values)
     return rows.map(toCursor)
   }
@@ -87,26 +90,23 @@ export class PostgresSlots implements Slots {
 async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
   if (slots.length === 0) return []
   const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
-  const { answered, plain, others } = sortSlots(slots)
+  const { answered, fast, others } = sortSlots(slots)
   // Both are sent at once: a job that could not be locked is not fired, and both statements return it.
   const [locked, left] = await Promise.all([
     queries.query<{ unlocked: string }>(statements.lockCursors, [arrayLiteral(jobIds, (jobId) => jobId)]),
-    plain.length === 0 ? [] : fireFast(queries, plain, recordedFrom(slots)),
+    fast.length === 0 ? [] : fireFast(queries, fast, recordedFrom(slots)),
   ])
   const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
   const answers = [...answered]
   const unlocked: SlotToFire[] = []
-  const items: object[] = []
+  const items: WireOf<typeof slotItem>[] = []
   for (const { one, plan, slotsBefore } of [...left.map(alone), ...others]) {
     if (lockedByOthers.has(one.jobId)) unlocked.push(one)
     else items.push(toItem(one, plan, slotsBefore))
   }
   if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
   if (items.length === 0) return answers
-  const fired = await queries.query<AnswerRow>(statements.fireSlots, [
-    JSON.stringify(items),
-    recordedFrom(slots),
-  ])
+  const fired = await queries.query<AnswerRow>(fire.fireSlots, [JSON.stringify(items), recordedFrom(slots)])
   for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
   return answers
 }
@@ -123,7 +123,7 @@ const alone = (one: SlotToFire): Judged => ({ one, plan: undefined, slotsBefore:
 /** Sorts slots into already answered ones, likely fast-path ones, and ones that need the full statement. */
 function sortSlots(slots: readonly SlotToFire[]) {
   const answered: FireAnswer[] = []
-  const plain: SlotToFire[] = []
+  const fast: SlotToFire[] = []
   const others: Judged[] = []
   const named = new Set<string>()
   // Of such a job one slot is decided at a time: the statement does not see its own executions.
@@ -136,12 +136,12 @@ function sortSlots(slots: readonly SlotToFire[]) {
     const plan = plans.get(jobId)
     if (named.has(key)) answered.push({ jobId, slot, answer: 'already_recorded' })
     else if (isDecidedAlone(one) && slotsBefore > 0) answered.push({ jobId, slot, answer: 'busy' })
-    else if (isFastPath(one) && plan === undefined && slotsBefore === 0) plain.push(one)
+    else if (isFastPath(one) && plan === undefined && slotsBefore === 0) fast.push(one)
     else others.push({ one, plan, slotsBefore })
     named.add(key)
     jobs.set(jobId, slotsBefore + 1)
   }
-  return { answered, plain, others }
+  return { answered, fast, others }
 }
 
 /** One that nothing is to be said of but that it fires, and where its cursor goes from there. */
@@ -161,25 +161,25 @@ async function fireFast(
   slots: readonly SlotToFire[],
   from: number | null,
 ): Promise<SlotToFire[]> {
-  const batches = new Map<string, { n: number; one: SlotToFire }>()
-  const numbers: number[] = []
-  const places: number[] = []
+  const batches = new Map<string, { number: number; one: SlotToFire }>()
+  const batchNumbers: number[] = []
+  const positions: number[] = []
   for (const one of slots) {
     const id = one.executionId.slice(0, 34)
-    const batch = batches.get(id) ?? { n: batches.size + 1, one }
+    const batch = batches.get(id) ?? { number: batches.size + 1, one }
     batches.set(id, batch)
-    numbers.push(batch.n)
-    places.push(Number.parseInt(one.executionId.slice(34), 16))
+    batchNumbers.push(batch.number)
+    positions.push(Number.parseInt(one.executionId.slice(34), 16))
   }
   const firsts = [...batches.values()]
-  const { rows } = await queries.query<{ n: number }>(statements.fireFast, [
+  const { rows } = await queries.query<{ number: number }>(fire.fireFast, [
     arrayLiteral(slots, ({ jobId }) => jobId),
     arrayLiteral(slots, ({ version }) => version),
     arrayLiteral(slots, ({ slot }) => slot),
     arrayLiteral(slots, ({ dueAt }) => dueAt),
     arrayLiteral(slots, ({ executionId }) => executionId),
-    arrayLiteral(places, (n) => n),
-    arrayLiteral(numbers, (n) => n),
+    arrayLiteral(positions, (position) => position),
+    arrayLiteral(batchNumbers, (number) => number),
     arrayLiteral(slots, ({ overlapPolicy }) => (overlapPolicy === 'ALLOW' ? 't' : 'f')),
     arrayLiteral(slots, ({ move }) => (move === null ? 'f' : 't')),
     arrayLiteral(slots, ({ move }) => move?.slotAt ?? 'NULL'),
@@ -193,7 +193,7 @@ async function fireFast(
     arrayLiteral(firsts, ({ one }) => one.priority),
     from,
   ])
-  return rows.map(({ n }) => slots[n - 1]!)
+  return rows.map(({ number }) => slots[number - 1]!)
 }
 
 /** Where the latest recorded slot of each of these jobs is at the earliest; null: of some nothing is known. */
@@ -216,15 +216,15 @@ async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[])
   return unlocked.map(({ jobId, slot }) => ({ jobId, slot, answer: missing.has(jobId) ? 'stale' : 'busy' }))
 }
 
-/** Absent fields are false or null: 1,000 jobs are one JSON text, and parsing it takes a third of the fire. */
+/** Absent fields are false or null. */
 function toItem(
   one: SlotToFire,
   plan: { from: EpochMs; to: EpochMs } | undefined,
   slotsBefore: number,
-): object {
+): WireOf<typeof slotItem> {
   const { jobId, version, slot, executionId, overlapPolicy, skipped, runs, calendars, move } = one
   const room = bufferRoom[overlapPolicy]
-  const item: Record<string, unknown> = {
+  const item: WireOf<typeof slotItem> = {
     j: jobId,
     v: version,
     s: slot,
@@ -234,28 +234,35 @@ function toItem(
     l: one.lane,
     p: one.priority,
   }
-  if (one.dueAt !== slot) item['d'] = one.dueAt
-  if (overlapPolicy === 'ALLOW') item['al'] = true
-  if (one.limited) item['li'] = true
+  if (one.dueAt !== slot) item.d = one.dueAt
+  if (overlapPolicy === 'ALLOW') item.al = true
+  if (one.limited) item.li = true
   const mayWait = one.limited || (room > 0 && overlapPolicy !== 'ALLOW')
-  if (mayWait) item['bm'] = room
-  if (mayWait || one.ownRow || one.runId !== null) item['ro'] = true
-  if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
-  if (one.late) item['la'] = true
-  if (one.plannedAt !== undefined) item['na'] = one.plannedAt
-  if (one.owedTo !== null) item['ow'] = one.owedTo
-  if (one.owedPaceMs > 0) item['op'] = one.owedPaceMs
-  if (one.previousSlot !== null) item['ps'] = one.previousSlot
-  if (one.skip !== null) item['si'] = one.skip
+  if (mayWait) item.bm = room
+  if (mayWait || one.ownRow || one.runId !== null) item.ro = true
+  if (slotsBefore > 0 && one.limited) item.nt = slotsBefore
+  if (one.late) item.la = true
+  if (one.plannedAt !== undefined) item.na = one.plannedAt
+  if (one.owedTo !== null) item.ow = one.owedTo
+  if (one.owedPaceMs > 0) item.op = one.owedPaceMs
+  if (one.previousSlot !== null) item.ps = one.previousSlot
+  if (one.skip !== null) item.si = one.skip
   if (skipped.length > 0)
-    item['sk'] = skipped.map(({ from, to, count, reason }) => ({ f: from, t: to, c: count, r: reason }))
-  if (runs !== null) Object.assign(item, { rm: runs.max, rc: runs.count })
-  if (calendars !== null) Object.assign(item, { cn: calendars.names, cr: calendars.revision })
-  if (one.graphId !== null) item['g'] = one.graphId
-  if (one.runId !== null) item['ru'] = one.runId
-  if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
-  if (move?.awaits === true) item['aw'] = true
-  if (plan !== undefined) Object.assign(item, { pf: plan.from, pt: plan.to })
+    item.sk = skipped.map(
+      ({ from, to, count, reason }): WireOf<typeof skipItem> => ({ f: from, t: to, c: count, r: reason }),
+    )
+  if (runs !== null) [item.rm, item.rc] = [runs.max, runs.count]
+  if (calendars !== null) [item.cn, item.cr] = [calendars.names, calendars.revision]
+  if (one.graphId !== null) item.g = one.graphId
+  if (one.runId !== null) item.ru = one.runId
+  if (move !== null) {
+    item.mv = true
+    item.ms = move.slotAt
+    item.md = move.dueAt
+    item.mz = move.decidedTo
+  }
+  if (move?.awaits === true) item.aw = true
+  if (plan !== undefined) [item.pf, item.pt] = [plan.from, plan.to]
   return item
 }
 

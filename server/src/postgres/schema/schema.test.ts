@@ -5,8 +5,8 @@ import { join, relative } from 'node:path'
 import test from 'node:test'
 import { useDatabase } from '../../../test/database.ts'
 import { readCatalogue, schemaText } from '../../../test/schema-text.ts'
+import { schemaSubjects } from '../../../testing/schema/tables.ts'
 import { checkoutDir } from '../../config/read.ts'
-import { schemaSubjects } from './tables.ts'
 
 const schemaFile = join(import.meta.dirname, 'schema.sql')
 const pageFile = join(checkoutDir, 'docs/internals/schema.md')
@@ -50,7 +50,7 @@ test('docs/internals/schema.md lists every table with the files that write it', 
 
 const pageHead = `# The schema
 
-Every table, from [tables.ts](../../server/src/postgres/schema/tables.ts) and the statements that write it. The columns, constraints, indexes, triggers and functions are in
+Every table, from [tables.ts](../../server/testing/schema/tables.ts) and the statements that write it. The columns, constraints, indexes, triggers and functions are in
 [schema.sql](../../server/src/postgres/schema/schema.sql), generated from the [migrations](../../server/src/postgres/schema/migrations); the conventions behind the columns are in
 [schema/README.md](../../server/src/postgres/schema/README.md) and [conventions.md](conventions.md). A test holds this page and schema.sql equal to the migrated schema.
 `

@@ -5,8 +5,8 @@ import { columnsOf, type DeadLetterColumns, insertAttempts, insertDeadLetters, i
 import { defineItem } from './item.ts'
 
 /**
- * The payloads of the places of a batch, as an argument of the unnest of its places: taken apart once. There is one for each
- * place it began with, and places may have left. (`payloads -> place` would read all of them for each.)
+ * The payloads of the positions of a batch, as an argument of the unnest of its positions: taken apart once. There is one
+ * for each position it began with, and positions may have left. (`payloads -> position` would read all of them for each.)
  */
 export const ownPayloads = (batch: Fragment): Fragment => fragment`
   CASE WHEN ${batch}.payloads IS NULL THEN NULL
@@ -14,7 +14,7 @@ export const ownPayloads = (batch: Fragment): Fragment => fragment`
     THEN ARRAY(SELECT json_array_elements(${batch}.payloads))
     ELSE ARRAY(
       SELECT e.value FROM json_array_elements(${batch}.payloads) WITH ORDINALITY AS e(value, n)
-      JOIN unnest(${batch}.positions) AS p(place) ON e.n = p.place + 1 ORDER BY p.place
+      JOIN unnest(${batch}.positions) AS p(position) ON e.n = p.position + 1 ORDER BY p.position
     ) END`
 
 /** How an attempt goes on or ends: see `toEndingItem`. `ending`: ended, running, awaiting or unstarted. */
@@ -61,7 +61,7 @@ export const identityOfHeld = columnsOf(
   fragment`h`,
   ...(['tenant_id', 'job_id', 'version', 'execution_id', 'kind', 'slot', 'enqueued_at'] as const),
 )
-/** Where a place of a batch (h) stood in the queue. */
+/** Where a position of a batch (h) stood in the queue. */
 export const queuedOfHeld = columnsOf(fragment`h`, 'route', 'lane', 'priority', 'rank')
 /** The columns that only a row of `live` (h) has, and that its records keep. */
 export const originOfHeld = columnsOf(
@@ -149,9 +149,9 @@ const reportedEnd = {
   dead_letter: isDead,
 }
 
-// Of places in claimed batches (held), first attempts. One of which nothing was said (ending) goes back to the queue
+// Of positions in claimed batches (held), first attempts. One of which nothing was said (ending) goes back to the queue
 // as unstarted: nothing vanishes with its batch. Under fence 1 also then, so that a late word of this claim is refused.
-export const endPlaces = fragment`
+export const endPositions = fragment`
   recorded AS (
     ${insertAttempts(
       {
@@ -209,44 +209,44 @@ export const endPlaces = fragment`
     )}
   )`
 
-// Takes the positions that reports (report: execution_id, attempt, fence, worker_id or null, batch_id, place) name out of
+// Takes the positions that reports (report: execution_id, attempt, fence, worker_id or null, batch_id, position) name out of
 // their batches; the others stay in them, in order and with their flags. `which`: the batches (b) that may be touched;
 // `said`: further columns of the reports (r), each with a comma behind it.
-export const takePlaces = (which: Fragment, said: Fragment = fragment``): Fragment => fragment`
+export const takePositions = (which: Fragment, said: Fragment = fragment``): Fragment => fragment`
   batch AS MATERIALIZED (
     SELECT * FROM batches b
     WHERE b.batch_id = ANY (ARRAY(SELECT DISTINCT r.batch_id FROM report r)) AND ${which}
     ORDER BY b.batch_id FOR UPDATE
-  ), place AS MATERIALIZED (
+  ), position AS MATERIALIZED (
     SELECT b.batch_id, b.fence, b.worker_id, 1 AS attempt, u.*
     FROM batch b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
-      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, nth)
+      WITH ORDINALITY AS u(position, job_id, version, slot_ms, payload, nth)
   ), held AS MATERIALIZED (
     SELECT ${said} b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, b.claimed_at,
-      r.execution_id, r.place, u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id,
-      b.cancels ->> r.place::text AS cancel, b.kind, u.payload
-    FROM place u
+      r.execution_id, r.position, u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id,
+      b.cancels ->> r.position::text AS cancel, b.kind, u.payload
+    FROM position u
     -- All by equality of columns: the planner hashes them then, and would compare each with each otherwise.
-    JOIN report r ON r.batch_id = u.batch_id AND r.place = u.place AND r.fence = u.fence
+    JOIN report r ON r.batch_id = u.batch_id AND r.position = u.position AND r.fence = u.fence
       AND r.attempt = u.attempt
       AND (r.worker_id IS NULL OR r.worker_id = u.worker_id)
     JOIN batch b ON b.batch_id = u.batch_id
     CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
   ), rest AS MATERIALIZED (
     SELECT u.batch_id,
-      array_agg(u.place ORDER BY u.nth) AS positions,
+      array_agg(u.position ORDER BY u.nth) AS positions,
       array_agg(u.job_id ORDER BY u.nth) AS job_ids,
       array_agg(u.version ORDER BY u.nth) AS versions,
       array_agg(u.slot_ms ORDER BY u.nth) AS slots_ms
-    FROM place u
-    WHERE (u.batch_id, u.place) NOT IN (SELECT h.batch_id, h.place FROM held h)
+    FROM position u
+    WHERE (u.batch_id, u.position) NOT IN (SELECT h.batch_id, h.position FROM held h)
     GROUP BY u.batch_id
   ), kept AS (
     UPDATE batches b
     SET positions = r.positions, job_ids = r.job_ids, versions = r.versions, slots_ms = r.slots_ms,
       cancels = nullif(
-        b.cancels - ARRAY(SELECT h.place::text FROM held h WHERE h.batch_id = b.batch_id), '{}')
+        b.cancels - ARRAY(SELECT h.position::text FROM held h WHERE h.batch_id = b.batch_id), '{}')
     FROM rest r
     WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM held))
   ), emptied AS (

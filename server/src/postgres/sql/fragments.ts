@@ -8,14 +8,40 @@ export const isLimited = fragment`
 /** Whether the job of a cursor (c) starts runs of its graph. */
 export const isRoot = fragment`(c.graph_id IS NOT NULL AND NOT c.depends)`
 
+/** The current version (v) of a job (j), with its cursor (c). */
+export const currentVersions = fragment`
+  jobs j
+  JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+  JOIN cursors c ON c.job_id = j.job_id`
+
+/** The rank of the first execution that waits in the shared lane of a route; `counts`: which of the batches (b) count. */
+export const firstRank = (route: Fragment, counts = fragment`true`): Fragment => fragment`
+  least(
+    (
+      SELECT b.rank
+      FROM batches b
+      WHERE b.route = ${route} AND b.lane = 'shared' AND b.worker_id IS NULL AND ${counts}
+      ORDER BY b.rank LIMIT 1
+    ),
+    (
+      SELECT l.rank
+      FROM live l
+      WHERE l.route = ${route} AND l.lane = 'shared' AND l.state = 'ready' AND l.host IS NULL
+      ORDER BY l.rank LIMIT 1
+    )
+  )`
+
 /** The sort key within a lane: a level of priority is worth a minute of waiting. `rankOf` of the domain is the same. */
 export const rankOf = (at: Fragment, priority: Fragment): Fragment => fragment`
   ${at} + ${priority} * interval '60 seconds'`
 
 /** Whether an execution of a job is in the batch of this execution. */
 const isInBatchOf = (job: Fragment, executionId: Fragment): Fragment => fragment`
-  (SELECT true FROM batches b WHERE b.batch_id = batch_of(${executionId})
-    AND ${job} = ANY (b.job_ids) LIMIT 1)`
+  (
+    SELECT true
+    FROM batches b
+    WHERE b.batch_id = batch_of(${executionId}) AND ${job} = ANY (b.job_ids) LIMIT 1
+  )`
 
 /** The execution of the latest slot of a job. */
 const latestOf = (job: Fragment): Fragment => fragment`(
@@ -32,17 +58,24 @@ const latestOf = (job: Fragment): Fragment => fragment`(
 export const isUnderWay = (job: Fragment, scattered: Fragment, latest = latestOf(job)): Fragment => fragment`
   coalesce(
     (SELECT true FROM live l WHERE l.job_id = ${job} AND l.state <> 'blocked' LIMIT 1),
-    (SELECT true FROM catchups k WHERE k.job_id = ${job} LIMIT 1),
-    ${isInBatchOf(job, latest)},
+    (SELECT true FROM catchups k WHERE k.job_id = ${job} LIMIT 1), ${isInBatchOf(job, latest)},
     CASE WHEN ${scattered} THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[${job}] LIMIT 1) END,
-    (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
-    false)`
+    (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1), false
+  )`
 
 /** The overlap rule for many jobs at once: the jobs of the array with anything under way outside of batches. */
 export const jobsUnderWay = (jobs: Fragment): Fragment => fragment`
-  SELECT l.job_id FROM live l WHERE l.job_id = ANY (${jobs}) AND l.state <> 'blocked'
-  UNION ALL SELECT k.job_id FROM catchups k WHERE k.job_id = ANY (${jobs})
-  UNION ALL SELECT r.job_id FROM run_roots r WHERE r.job_id = ANY (${jobs})`
+  SELECT l.job_id
+  FROM live l
+  WHERE l.job_id = ANY (${jobs}) AND l.state <> 'blocked'
+  UNION ALL
+  SELECT k.job_id
+  FROM catchups k
+  WHERE k.job_id = ANY (${jobs})
+  UNION ALL
+  SELECT r.job_id
+  FROM run_roots r
+  WHERE r.job_id = ANY (${jobs})`
 
 /** Completes `jobsUnderWay`: a job that may have more in batches than its latest slot counts as under way. */
 export const isBatched = (job: Fragment, scattered: Fragment, latest: Fragment): Fragment => fragment`
@@ -51,12 +84,12 @@ export const isBatched = (job: Fragment, scattered: Fragment, latest: Fragment):
 /** A row of `live` (l) that a worker has just taken, with its version (v): all that is needed to run it. See `SingleRow`. */
 export const claimedSingle = fragment`
   l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms,
-    to_ms(l.rank) AS rank_ms,
-  NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
-  CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override, l.idempotency_key,
-  l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms, coalesce(l.host = 'suspect',
-    false) AS suspect, l.run_id,
-  v.tenant_id, v.name, v.execution, v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
+  to_ms(l.rank) AS rank_ms, NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms,
+  l.attempt, l.losses,
+  CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override,
+  l.idempotency_key, l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms,
+  coalesce(l.host = 'suspect', false) AS suspect, l.run_id, v.tenant_id, v.name, v.execution,
+  v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
 
 /** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */
 export const recordedSince = (id: Fragment): Fragment => fragment`
@@ -64,8 +97,17 @@ export const recordedSince = (id: Fragment): Fragment => fragment`
 
 /** The contents of the calendars that a version (v) names; null: it names none. */
 export const calendarsOfVersion = fragment`
-  CASE WHEN v.calendars IS NOT NULL THEN (
-    SELECT json_build_object('entries', json_object_agg(n.name, coalesce(k.entries, '[]')),
-      'revision', coalesce(sum(k.revision), 0))
-    FROM unnest(v.calendars) AS n(name) LEFT JOIN calendars k ON k.tenant_id = v.tenant_id AND k.name = n.name
-  ) END`
+  CASE
+    WHEN v.calendars IS NOT NULL THEN (
+        SELECT json_build_object(
+            'entries', json_object_agg(n.name, coalesce(k.entries, '[]')), 'revision',
+            coalesce(sum(k.revision), 0)
+          )
+        FROM unnest(v.calendars) AS n(name)
+        LEFT JOIN calendars k ON k.tenant_id = v.tenant_id AND k.name = n.name
+      )
+  END`
+
+export const tierColumns = fragment`
+  tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
+  tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second`

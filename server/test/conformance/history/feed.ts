@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import { type FeedLook, type FeedPlace, feedItemsMax } from '../../../src/ports/feed.ts'
+import { type FeedLook, type FeedMark, feedItemsMax } from '../../../src/ports/feed.ts'
 import type { StoreScenario } from '../stores.ts'
 
 const tenantId = defaultTenantId
 
 /** Looks again and again, each time from where the last look ended. */
 async function startReader({ feed }: StoreScenario, of = tenantId) {
-  let place: FeedPlace = await feed.begin()
+  let mark: FeedMark = await feed.begin()
   let running: string[] = []
   return async (): Promise<FeedLook> => {
-    const look = await feed.look({ tenantId: of, since: place, running, runs: [] })
-    place = look.place
+    const look = await feed.look({ tenantId: of, since: mark, running, runs: [] })
+    mark = look.mark
     running = look.underWay.filter(({ status }) => status === 'RUNNING').map((one) => one.executionId)
     return look
   }
