@@ -81,7 +81,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
           expiresAt,
         })
         if (made === 'too_many') {
-          throw new ApiError('TOO_MANY_API_KEYS', 'There are 1,000 keys that are not revoked.')
+          throw new ApiError('TOO_MANY_API_KEYS', 'The tenant has 1,000 keys that are not revoked.')
         }
         madeKeys.set(request, key)
         const headers = { location: `/api/v1/api-keys/${made.keyId}` }
@@ -171,7 +171,7 @@ function readKeyId({ key_id: given }: KeyParams): string {
 /** The owner of the keys that are created or listed. */
 function ownerFor(caller: Caller, operator: boolean): KeyOwner {
   if (!operator) return caller.tenantId
-  if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'The keys of operators are for operators.')
+  if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'Only operators may use the keys of operators.')
   return null
 }
 

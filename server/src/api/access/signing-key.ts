@@ -45,7 +45,7 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
       const now = clock.databaseNow()
       const { previous_until: until } = await readKey(secrets, tenantId, now)
       if (until !== null && body.force !== true) {
-        throw new ApiError('SIGNING_KEY_NEW', `The key before is used until ${until}.`)
+        throw new ApiError('SIGNING_KEY_NEW', `The previous key is used until ${until}.`)
       }
       const previousUntil = epochMs(now + bothMs)
       await secrets.rotateSigningKey({ tenantId, key: random.bytes(keyBytes), previousUntil })

@@ -33,7 +33,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
     async (request, reply) => {
       const { tenantId, caller, headers, query } = request
       if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
-        throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
+        throw new ApiError('NOT_ACCEPTABLE', 'The response is an endless stream of events.')
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
         throw anExecution.notFound(watch)

@@ -185,14 +185,14 @@ function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOu
   if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'not_finished')
     throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)
-  if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} left nothing to do again.`)
+  if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} has no job to run again.`)
   if (outcome.kind === 'too_often')
-    throw new ApiError('RESUMED_TOO_OFTEN', `${of} was resumed as often as it may be.`)
-  const detail = `${of} cannot go on: of its root, the job ${outcome.jobId}, ${inTheWay(outcome)}.`
+    throw new ApiError('RESUMED_TOO_OFTEN', `${of} was resumed the maximum number of times.`)
+  const detail = `${of} cannot be resumed: for its root, the job ${outcome.jobId}, ${inTheWay(outcome)}.`
   throw new ApiError('GRAPH_RUN_OVERLAP', detail)
 }
 
 function inTheWay({ runId, executionId }: Extract<ResumeOutcome, { kind: 'overlap' }>): string {
-  if (runId !== null) return `the graph run ${runId} is under way`
-  return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is under way`
+  if (runId !== null) return `the graph run ${runId} is in progress`
+  return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is in progress`
 }

@@ -55,12 +55,12 @@ export async function answerWrite<Body>(
     return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
   })
   if (outcome.kind === 'in_flight') {
-    const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
+    const errors = [{ pointer: keyHeader, detail: 'belongs to a request that is in progress' }]
     const detail = 'The first request with this Idempotency-Key is not answered yet.'
     throw new ApiError('IDEMPOTENCY_KEY_IN_USE', detail, errors, { retryAfterSeconds: 1 })
   }
   if (outcome.kind === 'other_request') {
-    const errors = [{ pointer: keyHeader, detail: 'was sent with another request before' }]
+    const errors = [{ pointer: keyHeader, detail: 'was already sent with a different request' }]
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'The Idempotency-Key belongs to another request.', errors)
   }
   if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)

@@ -130,7 +130,7 @@ function boundUploads() {
   let uploads = 0
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     if (uploads >= uploadsMax) {
-      throw new ApiError('UNAVAILABLE', `This server receives ${uploadsMax} bundles at this moment.`)
+      throw new ApiError('UNAVAILABLE', `This server already receives ${uploadsMax} bundles.`)
     }
     uploads += 1
     // Also when the client goes away in the middle of it.

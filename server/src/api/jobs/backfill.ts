@@ -98,7 +98,7 @@ function requireGrid({ jobId, schedule }: JobView): void {
   if (schedule.type === 'IMMEDIATE')
     throw new ApiError('BACKFILL_NOT_POSSIBLE', `The job ${jobId} ran once, when it was created.`)
   if (isAfterCompletion(schedule)) {
-    const detail = `The slots of the job ${jobId} count from the end of its last execution.`
+    const detail = `The interval of the job ${jobId} counts from the end of its last execution.`
     throw new ApiError('BACKFILL_NOT_POSSIBLE', detail)
   }
 }
