@@ -99,7 +99,8 @@ function refuseWords([first, second]: string[], commands: readonly Command[]): n
   const group = shown.filter(({ path }) => path[0] === first && path.length > 1)
   if (group.length > 0) {
     const verbs = group.map(({ path }) => path[1]!)
-    const said = second === undefined ? `say what to do with ${first}` : `there is no "${first} ${second}".`
+    const said =
+      second === undefined ? `a verb is missing after ${first}` : `there is no "${first} ${second}".`
     const near = second === undefined ? '' : didYouMean(second, verbs, `carillon ${first} `)
     throw new CliError(EXIT.usage, `${said}${near}`, [
       `It is one of ${verbs.join(', ')}. Try carillon ${first} --help`,
