@@ -165,7 +165,7 @@ jobs:
         /standard input, job 2: x: .*priority/,
       ],
       [job({ depends_on: [5] }), 2, /runs after 5, which is not a key/],
-      [{ jobs: [], surprise: 1 }, 2, /"surprise" is not known/],
+      [{ jobs: [], surprise: 1 }, 2, /"surprise" is unknown/],
     ] as const
     for (const [document, code, message] of cases) {
       const ending = await server.call(words('apply -f - --yes'), { stdin: JSON.stringify(document) })
