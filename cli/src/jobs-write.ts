@@ -22,8 +22,7 @@ export async function createJob(context: Context): Promise<number | undefined> {
   const flags = await readJobFlags(context, async () => (await context.connect()).client)
   const request = file === undefined ? flags : { ...(await readOne(file, context)), ...flags }
   if (request['name'] === undefined) throw missing('name', '--name "Nightly report"')
-  if (request['execution'] === undefined)
-    throw missing('what it calls', '--callback-url, --handler, --command')
+  if (request['execution'] === undefined) throw missing('target', '--callback-url, --handler, --command')
   if (request['schedule'] === undefined && request['depends_on'] === undefined)
     throw missing('schedule', '--schedule "every day at 2:00", --schedule now, or --after JOB')
   const { client } = await context.connect()

@@ -200,7 +200,8 @@ function checkArguments(command: Command, args: readonly string[], fail: Fail): 
   const needed = wanted.filter(({ optional }) => optional !== true)
   if (args.length < needed.length) fail(`say which ${needed[args.length]!.name}.`)
   const hasMany = wanted.some(({ many }) => many === true)
-  if (args.length > wanted.length && !hasMany) fail(`what is ${JSON.stringify(args[wanted.length])}?`)
+  if (args.length > wanted.length && !hasMany)
+    fail(`unexpected argument ${JSON.stringify(args[wanted.length])}.`)
   wanted.forEach(({ name, choices }, i) => {
     const value = args[i]
     if (choices === undefined || value === undefined || choices.includes(value)) return

@@ -51,7 +51,8 @@ const args = Type.Array(Type.String({ maxLength: 4_096 }), {
 const artifactId = Type.String({ pattern: artifactIdPattern, description: 'artifact: the bundle.' })
 const sha256 = Type.String({
   pattern: '^[0-9a-fA-F]{64}$',
-  description: 'artifact: what the bundle must be; left out: whatever has this id when an attempt starts.',
+  description:
+    'artifact: the required SHA-256 of the bundle; left out: the bundle that has this id when an attempt starts.',
 })
 const entrypoint = Type.String({
   minLength: 1,
@@ -72,7 +73,8 @@ const totalTimeoutSeconds = Type.Integer({
 const heartbeatTimeoutSeconds = Type.Integer({
   minimum: 5,
   maximum: 86_400,
-  description: 'An attempt of which nothing is heard for longer is over. Left out: it may be silent.',
+  description:
+    'An attempt without a heartbeat for longer than this is over. Left out: no heartbeats are needed.',
 })
 
 export const ExecutionRequest = Type.Object(
@@ -104,14 +106,14 @@ export const ExecutionRequest = Type.Object(
     entrypoint: Type.Optional(entrypoint),
     payload: Type.Optional(
       anyJson(
-        'What it is called with: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
+        'The input: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
       ),
     ),
     timeout_seconds: Type.Optional(timeoutSeconds),
     total_timeout_seconds: Type.Optional(totalTimeoutSeconds),
     heartbeat_timeout_seconds: Type.Optional(heartbeatTimeoutSeconds),
   },
-  { ...strict, description: 'What is called.' },
+  { ...strict, description: 'The target of the job.' },
 )
 export type ExecutionRequest = Type.Static<typeof ExecutionRequest>
 
@@ -137,6 +139,6 @@ export const JobExecution = Type.Object(
     total_timeout_seconds: Type.Optional(Type.Integer()),
     heartbeat_timeout_seconds: Type.Optional(Type.Integer()),
   },
-  { ...strict, description: 'What is called; the fields that belong to its type.' },
+  { ...strict, description: 'The target of the job, with the fields of its type.' },
 )
 export type JobExecution = Type.Static<typeof JobExecution>

@@ -170,7 +170,7 @@ export const JobRequest = Type.Object(
         },
       },
       {
-        name: 'Load what was extracted',
+        name: 'Load the extract',
         depends_on: [{ job_id: '0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00', on: 'success' }],
         execution: { callback_url: 'http://127.0.0.1:7420/echo' },
       },

@@ -78,7 +78,7 @@ test('a missed slot names the later one that ran instead', async (t) => {
   await fire('2026-01-01T03:00:00Z', { late: true, skipped: [{ ...range, reason: 'misfire' }] })
   const { answer, reason } = await why('2026-01-01T01:00:00Z')
   assert.equal(reason, 'misfire')
-  assert.match(answer, /the latest, 2026-01-01T03:00:00Z, ran instead\.$/)
+  assert.match(answer, /the latest missed slot, 2026-01-01T03:00:00Z, ran instead\.$/)
 })
 
 test('an exclusion is named by its calendar or its day', async (t) => {

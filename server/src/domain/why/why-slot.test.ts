@@ -127,7 +127,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', instead: at('05:00:00') }),
-    `${missed}; of several that were missed the latest, 2026-01-02T05:00:00Z, ran instead.`,
+    `${missed}; the latest missed slot, 2026-01-02T05:00:00Z, ran instead.`,
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'SKIP' } }),
@@ -135,7 +135,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfireWindowSeconds: 600 } }),
-    `${missed}; of those that are missed only the latest runs, if it lies within the misfire window.`,
+    `${missed}; only the latest missed slot runs, if it is within the misfire window.`,
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'FIRE_ALL' } }),

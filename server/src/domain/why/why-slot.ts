@@ -152,12 +152,11 @@ function whyOverlap({ job, version, blocker }: SlotFacts): string {
 
 function whyMisfire({ job, version, instead }: SlotFacts): string {
   const missed = 'could not be fired in time, because no scheduler was there'
-  if (instead !== null)
-    return `${missed}; of several that were missed the latest, ${atText(instead)}, ran instead`
+  if (instead !== null) return `${missed}; the latest missed slot, ${atText(instead)}, ran instead`
   if (version !== job.version) return missed
   if (job.misfirePolicy === 'SKIP') return `${missed}, and its misfire_policy is SKIP`
   if (job.misfirePolicy === 'FIRE_ONCE')
-    return `${missed}; of those that are missed only the latest runs, if it lies within the misfire window`
+    return `${missed}; only the latest missed slot runs, if it is within the misfire window`
   const window = job.misfireWindowSeconds === null ? '' : ` of ${job.misfireWindowSeconds} s`
   return `${missed} again within the misfire window${window}, or there were more than run by FIRE_ALL`
 }

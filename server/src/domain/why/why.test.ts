@@ -193,7 +193,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { underWay: { executions: [waiting], letGo: 0, owed } },
-    'It waits: the slot 2026-01-02T03:30:00Z (execution w) waits for the slots that are owed: those from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z.',
+    'It waits: the slot 2026-01-02T03:30:00Z (execution w) waits for owed slots: the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z.',
     'PENDING',
     'owed',
   ],
@@ -205,7 +205,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { underWay: { executions: [], letGo: 0, owed } },
-    'Late slots wait for their turn: those from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
+    'Late slots wait for their turn: the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
     'PENDING',
     'owed',
   ],

@@ -141,18 +141,17 @@ function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution
     const used = `${key.held} of ${key.limit} in use`
     return told(`waits for the concurrency_key "${shorten(key.key)}": ${used}`, 'concurrency_key')
   }
-  if (underWay.owed !== null)
-    return told(`waits for the slots that are owed: ${owedText(underWay.owed)}`, 'owed')
+  if (underWay.owed !== null) return told(`waits for owed slots: the ${owedText(underWay.owed)}`, 'owed')
   return told('is about to be released', 'queued')
 }
 
 function whyOwed(owed: NonNullable<UnderWay['owed']>): Answer {
-  const text = `Late slots wait for their turn: ${owedText(owed)} are owed and run in order, one after the other.`
+  const text = `Late slots wait for their turn: the ${owedText(owed)} are owed and run in order, one after the other.`
   return { text, status: 'PENDING', reason: 'owed', slot: owed.from, executionId: null }
 }
 
 function owedText({ from, to }: NonNullable<UnderWay['owed']>): string {
-  return `those from ${atText(from)} to ${atText(to)}`
+  return `slots from ${atText(from)} to ${atText(to)}`
 }
 
 function whyCompleted({ job, last }: NowFacts): string {

@@ -21,7 +21,7 @@ import * as statements from './operations.sql.ts'
 import { storesOn } from './requests.ts'
 
 const gaveUp =
-  'Its steps failed many times in a row; what is counted as done was done. The server log has the cause.'
+  'Its steps failed many times in a row; items counted as done are done. The server log has the cause.'
 
 export class PostgresOperations implements Operations {
   readonly #database: Transactions
