@@ -12,7 +12,7 @@ export type SlotStatus = (typeof SLOT_STATUSES)[number]
 export const SLOT_REASONS = [...SKIP_REASONS, 'owed'] as const
 export type SlotReason = (typeof SLOT_REASONS)[number]
 
-/** Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there. */
+/** Of the slot or execution that the answer is about, else of the job; NO_SLOT: the job has no slot there. */
 export const WHY_STATUSES = [...SLOT_STATUSES, 'PAUSED', 'COMPLETED', 'DELETED', 'NO_SLOT'] as const
 export type WhyStatus = (typeof WHY_STATUSES)[number]
 

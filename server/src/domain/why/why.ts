@@ -96,17 +96,17 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     return told(`It waits: ${nameOf(one)} ${open}.`, 'dependency')
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
-  const since = `is ready since ${atText(one.enqueuedAt)}`
+  const since = `has been ready since ${atText(one.enqueuedAt)}`
   const { count, free } = facts.workers
   if (count === 0) {
     return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
   if (one.host === suspectHost) {
-    const alone = 'it was lost with its worker before, so it waits for one that runs no other such'
+    const alone = 'it was lost with its worker before, so it waits for a worker that runs no other suspect'
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
   }
   if (one.host !== null) {
-    const busy = `its target ${shorten(one.host)} has as many calls as it may have at once`
+    const busy = `its target ${shorten(one.host)} has the maximum number of concurrent calls`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
   if (free <= 0) {
