@@ -114,7 +114,7 @@ async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores[
   return isChanged && typeof outcome !== 'string' && !isGraphRefusal(outcome)
 }
 
-/** Null: there is nothing to change, or it cannot be changed so. */
+/** Null: there is nothing to change, or the change is not possible. */
 function decide({ kind, options, createdBy: by }: JobOperation, job: JobState): JobWrite | null {
   const { reason = null, until = null } = options
   const write =

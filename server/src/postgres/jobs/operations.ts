@@ -101,7 +101,7 @@ export class PostgresOperations implements Operations {
       )
     } catch (error) {
       // The step is undone. That it failed is written apart, so that one that always fails does not go on for ever.
-      // A database that is away or busy says nothing about the step: it only lets others go first.
+      // An unreachable or busy database is no fault of the step: the operation only lets others go first.
       if (taken !== null) {
         const failures = error instanceof Unavailable ? 0 : 1
         await this.#database
