@@ -318,7 +318,7 @@ test('a run is not resumed while another of its root is under way', async (t) =>
   )
 })
 
-test('nor while an execution of its root is, which is named too', async (t) => {
+test('a run is not resumed while an execution of its root runs, and the refusal names it', async (t) => {
   const { make, call, trigger, run } = await setupGraphApp(t)
   await make('a')
   await make('b', ['a'])
