@@ -1,4 +1,4 @@
-// npm run bench -- client [--quick]: our HTTP client beside undici's dispatch: the same calls with the same headers to the same
+// npm run bench -- client [--quick]: our HTTP client compared with undici's dispatch: the same calls with the same headers to the same
 // target, in turns within one process. Calls a second, and the CPU time of this process for each; the target has its own.
 // undici is measured twice: as it is, and behind the HTTP port with the limits, the timer and the outcomes of our client.
 import { HttpClient } from '@carillon/server/lib/http/client.ts'

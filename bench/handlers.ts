@@ -1,4 +1,4 @@
-// npm run bench -- handlers [--quick]: no-op in-process work from enqueue to recorded end, ours beside BullMQ,
+// npm run bench -- handlers [--quick]: no-op in-process work from enqueue to recorded end, ours compared with BullMQ,
 // graphile-worker and pg-boss. Goal: three times the fastest of them, with history kept. Our equivalent of their bulk
 // call is `POST /jobs/{id}/triggers`: a thousand executions per request of a job that allows overlaps, each with a
 // payload. Slots of jobs registered beforehand, with default policies, count from their instant and include every cost,

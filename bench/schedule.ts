@@ -1,4 +1,4 @@
-// `npm run bench:schedule`: the schedule engine beside croner and cron-parser, in one run, rounds interleaved so
+// `npm run bench:schedule`: the schedule engine compared with croner and cron-parser, in one run, rounds interleaved so
 // that a slow moment of the machine hits all three. Then memory of a million schedules, and the dearest input found.
 import { spawnSync } from 'node:child_process'
 import { parseCron } from '@carillon/server/domain/schedule/cron.ts'

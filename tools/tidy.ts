@@ -11,6 +11,9 @@ const filesMax = 36
 const largeFolders = new Set(['server/src/ports'])
 /** Words that stand for a subject without naming it. */
 const vagueWords = /\b(?:what|whatever|who|whoever|those)\b|\bof one(?=\s*(?:[.,:;)]|$))/i
+/** In documents a person may have a relative clause, and "whatever" may mean "no matter which". */
+const vagueInDocs =
+  /\b(?:what|whoever|those)\b|(?<!\b(?:people|person,|everyone|anyone|users?) )\bwho\b|\bof one(?=\s*(?:[.,:;)]|$))/i
 
 /** Folders of server/src and the folders each may import. A type may also come from `ports`. */
 const layers: Record<string, readonly string[]> = {
@@ -295,19 +298,40 @@ function checkMigrationNumbers(): string[] {
     })
 }
 
-// A comment, or a test's name in a failure report, is read without the code around it: its subject must have a name. A
-// question may ask for one.
+// A comment, a text that a user reads, or a test's name in a failure report, is read without the code around it: its
+// subject must have a name. A question may ask for one.
 function checkWords(): string[] {
-  return sources
+  const inSources = sources
     .filter(({ path }) => path !== 'tools/tidy.ts')
-    .flatMap(({ path, text }) => {
-      const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*).*$|\s\/\/ .*$/gm)].map(([line]) => line)
-      const names = [...text.matchAll(/\b(?:test|it)\(\s*([`'"])((?:(?!\1).)*)\1/g)].map((match) => match[2]!)
-      return [...comments, ...names]
-        .map((words) => words.replace(/`[^`]*`|"[^"]*"|\$\{[^}]*\}|[^.:;]*\?/g, ''))
-        .filter((words) => vagueWords.test(words))
-        .map((words) => `${path}: name the subject instead of ${vagueWords.exec(words)![0]}: ${words.trim()}`)
+    .flatMap((file) => complain(file.path, [...commentsAndNames(file), ...textsForUsers(file)], vagueWords))
+  const inDocs = tracked
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) => {
+      const text = readFileSync(join(root, path), 'utf8').replace(/```[\s\S]*?```/g, '')
+      return complain(path, text.split('\n'), vagueInDocs)
     })
+  return [...inSources, ...inDocs]
+}
+
+function commentsAndNames({ text }: SourceFile): string[] {
+  const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*).*$|\s\/\/ .*$/gm)].map(([line]) => line)
+  const names = [...text.matchAll(/\b(?:test|it)\(\s*([`'"])((?:(?!\1).)*)\1/g)].map((match) => match[2]!)
+  return [...comments, ...names]
+}
+
+/** Texts of three words or more in one line of a shipped file: errors, help, logs, descriptions of the API. */
+function textsForUsers({ path, text, isTest }: SourceFile): string[] {
+  if (isTest || !/^(contract|cli|sdk|server)\/src\//.test(path) || path.endsWith('.sql.ts')) return []
+  return [...withoutComments(text).matchAll(/(['`])((?:\\.|(?!\1)[^\\\n])*)\1/g)]
+    .map((match) => match[2]!)
+    .filter((words) => words.split(' ').length > 2)
+}
+
+function complain(path: string, texts: readonly string[], vague: RegExp): string[] {
+  return texts
+    .map((words) => words.replace(/`[^`]*`|"[^"]*"|\$\{[^}]*\}|[^.:;|]*\?/g, ''))
+    .filter((words) => vague.test(words))
+    .map((words) => `${path}: name the subject instead of ${vague.exec(words)![0]}: ${words.trim()}`)
 }
 
 function checkFolderSizes(): string[] {

@@ -157,15 +157,15 @@ jobs:
       [
         [job({ depends_on: [{ key: 'y' }] }), job({ key: 'y', depends_on: [{ key: 'x' }] })],
         4,
-        /for ever: x after y after x/,
+        /form a cycle: x after y after x/,
       ],
       [
         [job({ key: 'fine', schedule: '@daily' }), job({ schedule: '@daily', priority: 99 })],
         4,
         /standard input, job 2: x: .*priority/,
       ],
-      [job({ depends_on: [5] }), 2, /runs after 5: name a key/],
-      [{ jobs: [], surprise: 1 }, 2, /"surprise" is not known/],
+      [job({ depends_on: [5] }), 2, /runs after 5, which is not a key/],
+      [{ jobs: [], surprise: 1 }, 2, /"surprise" is unknown/],
     ] as const
     for (const [document, code, message] of cases) {
       const ending = await server.call(words('apply -f - --yes'), { stdin: JSON.stringify(document) })
@@ -249,7 +249,7 @@ jobs:
     ])
     const { out, err } = await server.call(['export'])
     assert.match(err, /1 job has no key and is left out/)
-    assert.match(err, /not told \(\*\*\*\)/)
+    assert.match(err, /hidden header or environment values \(\*\*\*\)/)
     assert.match(out, /- key: load\n {4}name: Load\n {4}depends_on:\n {6}- key: extract/)
     const again = await server.call(words('apply -f -'), { stdin: out })
     assert.deepEqual([again.code, again.err], [0, ''])

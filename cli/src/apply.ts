@@ -17,7 +17,7 @@ const requestsMax = 8
 export async function applyFiles(context: Context): Promise<undefined> {
   const { out, values, io, signal } = context
   const file = values.text('file')
-  if (file === undefined) throw new CliError(EXIT.usage, 'apply: say which file or folder: -f jobs.yaml')
+  if (file === undefined) throw new CliError(EXIT.usage, 'apply: name a file or folder: -f jobs.yaml')
   const prune = readPrune(context)
   const manifest = await readDocuments(file, io)
   if (prune?.tag !== undefined) {
@@ -55,15 +55,13 @@ function readPrune({ values }: Context): PruneScope | null {
   const tag = values.text('tag')
   const prefix = values.text('prefix')
   if (values.flag('prune') && tag === undefined && prefix === undefined) {
-    throw new CliError(
-      EXIT.usage,
-      'apply: --prune deletes only what it manages: add --tag TAG or --prefix PREFIX.',
-      ['Then jobs with that tag, or with a key that begins so, are deleted when the files do not name them.'],
-    )
+    throw new CliError(EXIT.usage, 'apply: --prune needs a limit: add --tag TAG or --prefix PREFIX.', [
+      'It then deletes only jobs with that tag or key prefix that the files do not name.',
+    ])
   }
   if (!values.flag('prune')) {
     if (tag !== undefined || prefix !== undefined)
-      throw new CliError(EXIT.usage, 'apply: --tag and --prefix go with --prune.')
+      throw new CliError(EXIT.usage, 'apply: --tag and --prefix are only for --prune.')
     return null
   }
   return { ...(tag === undefined ? {} : { tag }), ...(prefix === undefined ? {} : { prefix }) }
@@ -87,7 +85,7 @@ async function carryOut(
       })
     }
   } catch (error) {
-    out.say(`${done} of ${work.length} changes were made before this; apply again to go on.`, 'warn')
+    out.say(`${done} of ${work.length} changes were made before this error; apply again to continue.`, 'warn')
     throw error
   }
 }

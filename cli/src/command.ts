@@ -58,24 +58,24 @@ const connection: OptionSpecs = {
   url: {
     kind: 'text',
     value: 'URL',
-    about: 'where the server answers (CARILLON_URL, else http://127.0.0.1:7420)',
+    about: 'address of the server (CARILLON_URL, else http://127.0.0.1:7420)',
   },
   key: {
     kind: 'text',
     value: 'KEY',
-    about: 'an API key (CARILLON_API_KEY, else that of the local data directory)',
+    about: 'an API key (CARILLON_API_KEY, else the key in the local data directory)',
   },
   tenant: { kind: 'text', value: 'TENANT', about: 'for operators: the tenant to act for, by id or name' },
 }
 const showing: OptionSpecs = {
-  wide: { kind: 'flag', about: 'all columns, nothing cut, exact times' },
+  wide: { kind: 'flag', about: 'all columns, full texts, exact times' },
   watch: {
     kind: 'maybe',
     value: 'SECONDS',
-    about: 'show it again every 2 s, or as given, until Ctrl-C',
+    about: 'refresh every 2 s, or as given, until Ctrl-C',
   },
 }
-const json: OptionSpecs = { json: { kind: 'flag', about: 'JSON on stdout; also what went wrong' } }
+const json: OptionSpecs = { json: { kind: 'flag', about: 'JSON on stdout, errors included' } }
 const help: OptionSpecs = { help: { kind: 'flag', short: 'h', about: 'this text' } }
 
 /** Options that stand before the command, too. */

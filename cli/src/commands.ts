@@ -26,21 +26,21 @@ const number = valued('number')
 const list = valued('list')
 
 const yes: OptionSpecs = { yes: flag('do not ask', { short: 'y' }) }
-const dryRun: OptionSpecs = { 'dry-run': flag('say what would be done, and do nothing') }
+const dryRun: OptionSpecs = { 'dry-run': flag('show the effect without doing it') }
 const noWait: OptionSpecs = { 'no-wait': flag('do not wait for the end of a bulk operation') }
 const paging: OptionSpecs = {
-  limit: number('N', 'at most so many (50)', { short: 'n' }),
-  cursor: text('CURSOR', 'go on where a list ended'),
+  limit: number('N', 'maximum number of items (50)', { short: 'n' }),
+  cursor: text('CURSOR', 'continue at the end of the previous page'),
 }
 const file: OptionSpecs = {
   file: text('FILE', 'YAML or JSON; - for stdin', { short: 'f', completes: 'file' }),
 }
-const job: ArgumentSpec = { name: 'JOB', about: 'its id, its key or its exact name', completes: 'job' }
+const job: ArgumentSpec = { name: 'JOB', about: 'id, key or exact name of a job', completes: 'job' }
 const jobs: ArgumentSpec = { ...job, many: true, optional: true }
 const execution: ArgumentSpec = { name: 'EXECUTION', about: 'its id' }
 const bulk: OptionSpecs = {
-  filter: list('NAME=VALUE', 'all that match: tag, status, search'),
-  all: flag('all that are not deleted'),
+  filter: list('NAME=VALUE', 'all matching jobs: tag, status, search'),
+  all: flag('all jobs that are not deleted'),
   ...yes,
   ...dryRun,
   ...noWait,
@@ -50,7 +50,7 @@ const wait: OptionSpecs = {
 }
 const payload = { payload: jobFlags.payload }
 const since: OptionSpecs = {
-  since: text('WHEN', 'from then on: 2h, 7d, a day or an instant'),
+  since: text('WHEN', 'not before: 2h or 7d ago, a day or an instant'),
 }
 
 export const commands: readonly Command[] = [
@@ -61,11 +61,11 @@ export const commands: readonly Command[] = [
       handlers: text('FILE', 'run the jobs that this file exports (made by defineJob of @carillon/sdk)', {
         completes: 'file',
       }),
-      demo: flag('fill an empty installation with jobs and 30 days of history to look at, once'),
-      'demo-jobs': number('N', 'for measuring: a demo of so many jobs'),
-      'demo-attempts': number('N', 'for measuring: and about so many attempts'),
+      demo: flag('once: fill an empty installation with jobs and 30 days of history'),
+      'demo-jobs': number('N', 'for measurements: number of demo jobs'),
+      'demo-attempts': number('N', 'for measurements: approximate number of attempts'),
     },
-    notes: `Handlers run in a process of their own; those with a schedule are put into the API.
+    notes: `Handlers run in a separate process; handlers with a schedule become jobs.
 
 Settings are environment variables, all in docs/config.md; the common ones:
   CARILLON_PORT              port of the API (7420)
@@ -77,9 +77,9 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['status'],
-    about: 'whether a server is ready, and who works',
+    about: 'show whether a server is ready, and its workers',
     options: {},
-    notes: 'Exit code 0: ready; 8: not ready; 7: nobody answers. Without a key it shows no workers.',
+    notes: 'Exit code 0: ready; 8: not ready; 7: no response. Without a key it shows no workers.',
     shows: true,
     load: async () => (await import('./status.ts')).showStatus,
   },
@@ -88,7 +88,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'list jobs, newest first',
     options: {
       status: text('STATUS', 'active, paused, completed or deleted', { choices: JOB_STATUSES }),
-      tag: text('TAG', 'that have this tag'),
+      tag: text('TAG', 'only jobs with this tag'),
       search: text('TEXT', 'part of the name, the key or a tag', { short: 'q' }),
       ...paging,
     },
@@ -98,7 +98,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['jobs', 'get'],
-    about: 'show a job: when it runs, what it calls, how it went, why it does not run now',
+    about: 'show a job: schedule, target, statistics, and why it does not run now',
     arguments: [job],
     options: {},
     shows: true,
@@ -121,17 +121,18 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'change a job: by options, from a file, or in $EDITOR',
     arguments: [job],
     options: { ...file, ...jobFlags, ...dryRun },
-    notes: 'Without options it opens the job in $VISUAL or $EDITOR. What is not named stays.',
+    notes:
+      'Without options it opens the job in $VISUAL or $EDITOR. Fields that are not named stay unchanged.',
     examples: ['carillon jobs edit nightly-report --schedule "0 3 * * *" --priority 3'],
     load: async () => (await import('./jobs-write.ts')).editJob,
   },
   {
     path: ['jobs', 'pause'],
-    about: 'pause jobs: none of their slots fires',
+    about: 'pause jobs: their slots do not fire',
     arguments: [jobs],
     options: {
       reason: text('TEXT', 'a note for later readers'),
-      until: text('WHEN', 'resume then: 2h, 7d or an instant'),
+      until: text('WHEN', 'resume automatically: in 2h, in 7d, or at an instant'),
       ...bulk,
     },
     examples: ['carillon jobs pause nightly-report --until 2h', 'carillon jobs pause --filter tag=reporting'],
@@ -146,9 +147,9 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['jobs', 'delete'],
-    about: 'delete jobs; their history stays',
+    about: 'delete jobs; their history is kept',
     arguments: [jobs],
-    options: { 'cancel-running': flag('cancel what runs, too'), ...bulk },
+    options: { 'cancel-running': flag('also cancel running executions'), ...bulk },
     load: async () => (await import('./jobs-act.ts')).actOnJobs('delete'),
   },
   {
@@ -157,7 +158,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     arguments: [jobs],
     options: {
       ...payload,
-      count: number('N', 'so many times, at most 1,000'),
+      count: number('N', 'number of times, at most 1,000'),
       ...wait,
       ...bulk,
     },
@@ -166,7 +167,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['executions', 'list'],
-    about: 'list what ran and what runs, newest first',
+    about: 'list executions, newest first',
     options: {
       job: text('JOB', 'of this job', { completes: 'job' }),
       status: text('STATUS', 'such as running, failed, succeeded; skipped needs --job', {
@@ -175,10 +176,10 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
       kind: text('KIND', EXECUTION_KINDS.join(', '), { choices: EXECUTION_KINDS }),
       error: text('TYPE', 'such as timeout or http_error', { choices: ERROR_TYPES }),
       dead: flag('only dead letters'),
-      tag: text('TAG', 'of jobs that have this tag'),
+      tag: text('TAG', 'only executions of jobs with this tag'),
       search: text('TEXT', 'part of the job or of the error message', { short: 'q' }),
       ...since,
-      until: text('WHEN', 'up to then'),
+      until: text('WHEN', 'not after'),
       ...paging,
     },
     examples: [
@@ -201,8 +202,8 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'the log of the attempts of an execution',
     arguments: [execution],
     options: {
-      follow: flag('wait for what is still to come, until its end', { short: 'f' }),
-      attempt: number('N', 'of this attempt only'),
+      follow: flag('wait for further lines until the end', { short: 'f' }),
+      attempt: number('N', 'only of this attempt'),
     },
     load: async () => (await import('./executions-act.ts')).showLogs,
   },
@@ -211,7 +212,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'cancel executions that wait or run',
     arguments: [{ ...execution, many: true, optional: true }],
     options: {
-      filter: list('NAME=VALUE', 'all that match: job, status, kind, error, tag, search'),
+      filter: list('NAME=VALUE', 'all matching executions: job, status, kind, error, tag, search'),
       ...yes,
       ...dryRun,
       ...noWait,
@@ -220,17 +221,17 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['executions', 'retry'],
-    about: 'run executions again that have ended',
+    about: 'run ended executions again',
     arguments: [{ ...execution, many: true }],
     options: { ...payload, ...wait, ...dryRun },
     load: async () => (await import('./executions-act.ts')).retryExecutions,
   },
   {
     path: ['dead-letters', 'list'],
-    about: 'list executions that failed for good and wait for a person',
+    about: 'list executions that used up their retries and wait for a person to act',
     options: {
       job: text('JOB', 'of this job', { completes: 'job' }),
-      error: text('TYPE', 'whose last error is this', { choices: ERROR_TYPES }),
+      error: text('TYPE', 'only with this last error', { choices: ERROR_TYPES }),
       reason: text('REASON', 'such as max_retries_exceeded', { choices: DEAD_REASONS }),
       ...since,
       ...paging,
@@ -243,9 +244,9 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'run dead letters again',
     arguments: [{ ...execution, many: true, optional: true }],
     options: {
-      filter: list('NAME=VALUE', 'all that match: job, error, reason, since, until'),
+      filter: list('NAME=VALUE', 'all matching dead letters: job, error, reason, since, until'),
       all: flag('all of them'),
-      rate: number('N', 'so many a second, with a filter (50)'),
+      rate: number('N', 'redrives a second, with a filter (50)'),
       ...yes,
       ...dryRun,
       ...noWait,
@@ -255,14 +256,14 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['operations', 'list'],
-    about: 'list long work that somebody asked for by a filter',
+    about: 'list bulk operations',
     options: paging,
     shows: true,
     load: async () => (await import('./operations.ts')).listOperations,
   },
   {
     path: ['operations', 'get'],
-    about: 'show how far an operation is',
+    about: 'show the progress of an operation',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
     options: {},
     shows: true,
@@ -270,19 +271,19 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['operations', 'cancel'],
-    about: 'end an operation; what is done stays done',
+    about: 'cancel an operation; finished items stay done',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
     options: {},
     load: async () => (await import('./operations.ts')).cancelOperation,
   },
   {
     path: ['next'],
-    about: 'when a schedule would run: cron, ISO 8601, or English in quotes; asks no server',
+    about: 'show the next slots of a schedule: cron, ISO 8601, or English in quotes; needs no server',
     arguments: [{ name: 'EXPR', about: 'such as "every weekday at 9:00 in London"', optional: true }],
     options: {
       zone: jobFlags.zone,
       from: text('INSTANT', 'slots after this instant (now)'),
-      count: text('N', 'how many, 1 to 100 (10)', { short: 'n' }),
+      count: text('N', 'number of slots, 1 to 100 (10)', { short: 'n' }),
       stdin: { kind: 'flag', about: 'answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}' },
     },
     local: true,
@@ -290,7 +291,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['apply'],
-    about: 'make the jobs of files so: shows the plan, asks, does it',
+    about: 'create, change or delete jobs to match files: shows the plan, asks, applies it',
     options: {
       file: text('PATH', 'YAML or JSON, one file or a folder; - for stdin', {
         short: 'f',
@@ -298,39 +299,38 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
       }),
       prune: flag('delete jobs that the files do not name; needs --tag or --prefix'),
       tag: text('TAG', 'with --prune: only jobs with this tag'),
-      prefix: text('PREFIX', 'with --prune: only jobs whose key begins so'),
+      prefix: text('PREFIX', 'with --prune: only jobs whose key begins with this'),
       ...yes,
       ...dryRun,
     },
-    notes:
-      'A job is known by its key; jobs that run after others name them by key. docs/cli.md has the form.',
+    notes: 'Jobs are identified by their key, also in depends_on. docs/cli.md describes the format.',
     examples: ['carillon apply -f jobs/ --dry-run', 'carillon apply -f jobs.yaml --prune --tag team-a --yes'],
     load: async () => (await import('./apply.ts')).applyFiles,
   },
   {
     path: ['export'],
-    about: 'write jobs as a file that apply takes',
+    about: 'write jobs as a file for apply',
     arguments: [jobs],
     options: {
-      tag: text('TAG', 'that have this tag'),
+      tag: text('TAG', 'only jobs with this tag'),
       search: text('TEXT', 'part of the name, the key or a tag', { short: 'q' }),
     },
-    notes: 'YAML, or JSON with --json. Without names: all that are active or paused and have a key.',
+    notes: 'YAML, or JSON with --json. Without names: all active or paused jobs with a key.',
     examples: ['carillon export > jobs.yaml'],
     load: async () => (await import('./export.ts')).exportJobs,
   },
   {
     path: ['top'],
-    about: 'watch what happens: throughput, what runs, what fails, what waits',
+    about: 'live view: throughput, running, failing and waiting executions',
     options: {},
     notes: 'q quits, p pauses. With --json a line for each second.',
     load: async () => (await import('./top.ts')).runTop,
   },
   {
     path: ['doctor'],
-    about: 'look for what commonly goes wrong, and say what to do',
+    about: 'check for common problems, and say how to fix them',
     options: {},
-    notes: 'Exit code 9 when something is wrong.',
+    notes: 'Exit code 9 if a check fails.',
     load: async () => (await import('./doctor.ts')).runDoctor,
   },
   {
@@ -344,7 +344,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   },
   {
     path: ['__complete'],
-    about: 'what may come next, for the completion scripts',
+    about: 'possible next words, for the completion scripts',
     arguments: [{ name: 'WORD', about: 'the words typed so far', many: true, optional: true }],
     options: {},
     hidden: true,

@@ -5,7 +5,9 @@ import { CliError, EXIT } from './exit-code.ts'
 export async function confirm({ io, values, signal }: Context, question: string): Promise<void> {
   if (values.flag('yes')) return
   if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
-    throw new CliError(EXIT.usage, `not done, as nobody can be asked: ${question}`, ['Add --yes to mean it.'])
+    throw new CliError(EXIT.usage, `not done, because there is no terminal to confirm: ${question}`, [
+      'Add --yes to confirm.',
+    ])
   }
   const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: io.stdin as NodeJS.ReadableStream, output: io.stderr })

@@ -89,7 +89,7 @@ export async function redriveDeadLetters(context: Context): Promise<number | und
       EXIT.usage,
       isBulk
         ? 'give ids, or a --filter, not both.'
-        : 'say which dead letters: by id, by --filter job=JOB, or --all.',
+        : 'name the dead letters: by id, by --filter job=JOB, or --all.',
     )
   }
   const { client } = await context.connect()
@@ -127,7 +127,8 @@ export async function redriveDeadLetters(context: Context): Promise<number | und
     for (const { execution_id: id, new_execution_id: next } of part.redriven)
       out.write(`${dryRun ? 'Would: ' : ''}${id} runs again: execution ${next}\n`)
     for (const id of part.not_found) out.say(`There is no dead letter ${id}.`, 'bad')
-    for (const id of part.job_deleted) out.say(`The job of ${id} is deleted; the dead letter stays.`, 'warn')
+    for (const id of part.job_deleted)
+      out.say(`The job of ${id} is deleted; the dead letter is kept.`, 'warn')
   }
   if (out.json) out.writeJson({ ...reply, dry_run: dryRun })
   if (reply.not_found.length > 0) return EXIT.notFound

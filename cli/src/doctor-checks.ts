@@ -73,7 +73,7 @@ async function checkServer(
     signal.throwIfAborted()
     const isAway = error instanceof ConnectionError
     const advice = isAway
-      ? `start it (carillon start), or say where it is: --url URL or CARILLON_URL`
+      ? `start it (carillon start), or give its address: --url URL or CARILLON_URL`
       : 'see the log of the server'
     return { isThere: false, checks: [fail('server', (error as Error).message, advice)] }
   }
@@ -87,13 +87,14 @@ async function checkClock(url: string, signal: AbortSignal): Promise<Check> {
   await answer.body?.cancel()
   const serverMs = Date.parse(answer.headers.get('date') ?? '')
   if (Number.isNaN(serverMs))
-    return warn('clock', 'the server does not tell its time', 'ask it by hand: date -u')
+    return warn('clock', 'the server does not report its time', 'compare it manually: date -u')
   // It lies between this second and the next, and the answer was under way.
   const [least, most] = [serverMs - afterMs, serverMs + 1_000 - beforeMs]
   const offMs = least > 0 ? least : most < 0 ? -most : 0
-  const said = offMs === 0 ? 'the same here and there, within a second' : `${writeDuration(offMs)} apart`
+  const said =
+    offMs === 0 ? 'equal to the clock of the server within a second' : `${writeDuration(offMs)} apart`
   if (offMs < clockWarnMs) return ok('clock', said)
-  const advice = 'set both by NTP: schedules go by the clock of the database'
+  const advice = 'synchronise both with NTP: schedules use the clock of the database'
   return offMs < clockFailMs ? warn('clock', said, advice) : fail('clock', said, advice)
 }
 
@@ -105,7 +106,7 @@ async function* checkWithKey(client: Client, keyFrom: string, signal: AbortSigna
   }
   const { scopes, isOperator } = rights
   yield scopes.length === 0
-    ? fail('key', `the key from ${keyFrom} may do nothing here`, 'have one made with scopes')
+    ? fail('key', `the key from ${keyFrom} has no rights here`, 'ask an admin for a key with scopes')
     : ok('key', `from ${keyFrom}: ${scopes.join(', ')}${isOperator ? ', operator' : ''}`)
   if (!scopes.includes('read')) return
   if (isOperator) yield* checkFleet(client, signal)
@@ -160,7 +161,7 @@ export function checkHistory(processes: number, schedulers: number): Check {
   const advice = 'start a server with the role history: CARILLON_ROLES'
   if (schedulers > 0)
     return warn('history', 'no process has the role history: the schedulers fold it themselves', advice)
-  return fail('history', 'no process folds it: the numbers of dashboards stand still', advice)
+  return fail('history', 'no process folds it: the numbers of dashboards are not updated', advice)
 }
 
 function checkPartitions({
@@ -170,7 +171,11 @@ function checkPartitions({
   const held = partitions.filter(({ scheduler_id: id }) => id !== null).length
   const said = `${held} of ${partitionsMax} partitions are held, by ${schedulers.length} ${schedulers.length === 1 ? 'scheduler' : 'schedulers'}`
   if (held === partitionsMax) return ok('schedulers', said)
-  return fail('schedulers', said, 'jobs of the others do not fire: start a server with the role scheduler')
+  return fail(
+    'schedulers',
+    said,
+    'jobs in the other partitions do not fire: start a server with the role scheduler',
+  )
 }
 
 async function checkWorkers(client: Client, signal: AbortSignal, isOperator: boolean): Promise<Check> {
@@ -183,7 +188,7 @@ async function checkWorkers(client: Client, signal: AbortSignal, isOperator: boo
   // A tenant sees its own workers alone, and may have none.
   if (live.length === 0 && isOperator)
     return fail('workers', said, 'nothing runs: start a server with the role worker')
-  if (dead > 0) return warn('workers', said, 'what they held runs elsewhere; see why they died')
+  if (dead > 0) return warn('workers', said, 'their executions run elsewhere; find out why they died')
   if (load >= capacity && capacity > 0) return warn('workers', said, 'all are busy: add workers or capacity')
   return ok('workers', said)
 }
@@ -194,10 +199,11 @@ async function checkDeadLetters(client: Client, signal: AbortSignal): Promise<Ch
     if (pagination.total === 0) return ok('dead letters', 'none')
     const age = oldest === null ? '' : `, the oldest ${writeAgo(Date.parse(oldest) - Date.now())}`
     const count = `${pagination.total}${pagination.total_capped ? ' or more' : ''}`
-    return warn('dead letters', `${count} wait for a person${age}`, 'carillon dead-letters list')
+    return warn('dead letters', `${count} wait for a person to act${age}`, 'carillon dead-letters list')
   } catch (error) {
     // A tier may have none.
-    if (error instanceof CarillonError && error.status === 422) return ok('dead letters', 'not in this tier')
+    if (error instanceof CarillonError && error.status === 422)
+      return ok('dead letters', 'not part of this tier')
     throw error
   }
 }
@@ -206,7 +212,7 @@ async function checkOperations(client: Client, signal: AbortSignal): Promise<Che
   const { operations } = await client.operations.list({ limit: 50 }, { signal }).page()
   const running = operations.filter(({ status }) => status === 'RUNNING').length
   const failed = operations.filter(({ status }) => status === 'FAILED').length
-  const said = `${running} under way, ${failed} failed of the last ${operations.length}`
+  const said = `${running} in progress, ${failed} failed of the last ${operations.length}`
   return failed === 0 ? ok('operations', said) : warn('operations', said, 'carillon operations list')
 }
 
@@ -216,14 +222,13 @@ async function* checkData(env: Context['io']['env']): AsyncGenerator<Check> {
     const found = keyFile ?? (await stat(join(dir, 'pg')).catch(() => null))
     if (found === null) continue
     if (keyFile !== null && (keyFile.mode & 0o077) !== 0)
-      yield warn('data', `${dir}/api-key can be read by others`, `chmod 600 ${dir}/api-key`)
+      yield warn('data', `${dir}/api-key can be read by other users`, `chmod 600 ${dir}/api-key`)
     else yield ok('data', dir)
     const { bavail, bsize, blocks } = await statfs(dir)
     const free = bavail * bsize
     const said = `${(free / 1024 ** 3).toFixed(1)} GiB free of ${((blocks * bsize) / 1024 ** 3).toFixed(1)} GiB`
-    if (free < freeBytesFail) yield fail('disk', said, 'the database will stop: make room now')
-    else if (free < freeBytesWarn)
-      yield warn('disk', said, 'make room; docs/operations.md says what takes it')
+    if (free < freeBytesFail) yield fail('disk', said, 'the database will stop: free disk space now')
+    else if (free < freeBytesWarn) yield warn('disk', said, 'free disk space; see docs/operations.md')
     else yield ok('disk', said)
     return
   }

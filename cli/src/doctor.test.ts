@@ -31,7 +31,7 @@ test('carillon doctor says when schedulers fold history themselves, and when no 
   const advice = 'start a server with the role history: CARILLON_ROLES'
   const detail = 'no process has the role history: the schedulers fold it themselves'
   assert.deepEqual(checkHistory(0, 1), { name: 'history', state: 'warn', detail, advice })
-  const none = 'no process folds it: the numbers of dashboards stand still'
+  const none = 'no process folds it: the numbers of dashboards are not updated'
   assert.deepEqual(checkHistory(0, 0), { name: 'history', state: 'fail', detail: none, advice })
 })
 

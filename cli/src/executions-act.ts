@@ -33,7 +33,7 @@ export async function showLogs(context: Context): Promise<undefined> {
       out.write(`${line.at}\t${line.attempt_number}\t${line.level}\t${message}\n`)
     }
   }
-  if (lines === 0) out.say('No attempt of it has written a line.', 'dim')
+  if (lines === 0) out.say('Its attempts have written no log lines.', 'dim')
   return
 }
 
@@ -51,7 +51,7 @@ export async function cancelExecutions(context: Context): Promise<number | undef
   const { out, args, values } = context
   const filters = values.list('filter')
   if (args.length > 0 === filters.length > 0)
-    throw new CliError(EXIT.usage, 'say which executions: by id, or by --filter tag=TAG.')
+    throw new CliError(EXIT.usage, 'name the executions: by id, or by --filter tag=TAG.')
   const { client } = await context.connect()
   if (filters.length > 0) {
     const filter = readFilter(filters, filterNames)

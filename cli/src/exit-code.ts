@@ -79,7 +79,10 @@ export function writeFailure(error: unknown): string {
       if (suggestions.length > 0) lines.push(`  Try: ${suggestions.join(' | ')}`)
     }
     if (problem !== null) lines.push(problem.help)
-    else lines.push('Is it running there? carillon doctor looks closer; carillon start starts one here.')
+    else
+      lines.push(
+        'Is it running there? carillon doctor checks the connection; carillon start starts a server here.',
+      )
     return lines.join('\n')
   }
   return `carillon: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`

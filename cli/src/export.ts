@@ -52,7 +52,7 @@ function tellWhatIsMissing({ out, args }: Context, jobs: readonly Job[], keyed: 
   const hidden = keyed.filter(hasHidden).length
   if (hidden > 0)
     out.say(
-      `! ${hidden} ${hidden === 1 ? 'job has' : 'jobs have'} header or environment values that are not told (***): here they stay as they are, elsewhere fill them in.`,
+      `! ${hidden} ${hidden === 1 ? 'job has' : 'jobs have'} hidden header or environment values (***): this server keeps its stored values; fill them in for another server.`,
       'warn',
     )
 }

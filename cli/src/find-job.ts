@@ -22,7 +22,7 @@ export async function findJob(client: Client, word: string): Promise<Job> {
   }
   if (named.length === 1) return named[0]!
   if (named.length === 0) throw await notFound(client, word)
-  throw new CliError(EXIT.conflict, `${named.length} jobs are named "${word}": say which, by id or key.`, [
+  throw new CliError(EXIT.conflict, `${named.length} jobs are named "${word}": name one by id or key.`, [
     ...named.slice(0, 10).map(({ job_id, key, status }) => `  ${job_id}  ${key ?? '(no key)'}  ${status}`),
   ])
 }

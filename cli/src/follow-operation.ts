@@ -36,7 +36,7 @@ export async function runBulk(context: Context, client: Client, bulk: Bulk): Pro
   await confirm(context, `${sentence}?`)
   const asked = await bulk.ask({ dryRun: false })
   if (values.flag('no-wait')) {
-    out.tell(`Operation ${asked.operation_id} has begun.`, { operation: asked, dry_run: false })
+    out.tell(`Operation ${asked.operation_id} has started.`, { operation: asked, dry_run: false })
     return
   }
   const ended = await followOperation(context, client, asked, bulk.verb)
@@ -69,7 +69,7 @@ async function followOperation(
   } catch (error) {
     if (context.signal.aborted) {
       context.out.say(
-        `\nThe server goes on. Watch it: carillon operations get ${asked.operation_id} --watch; end it: carillon operations cancel ${asked.operation_id}`,
+        `\nThe server continues. Watch it: carillon operations get ${asked.operation_id} --watch; cancel it: carillon operations cancel ${asked.operation_id}`,
       )
     }
     throw error

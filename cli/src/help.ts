@@ -24,7 +24,7 @@ ${lines.join('\n')}
 
 Which server: --url or CARILLON_URL (http://127.0.0.1:7420); --key or
 CARILLON_API_KEY (the key of the local data directory). --json prints JSON;
-exit codes tell the cause: docs/cli.md. Settings of the server are environment
+exit codes name the cause: docs/cli.md. Settings of the server are environment
 variables: docs/config.md.
 `
 }

@@ -19,13 +19,13 @@ import { readSeconds } from './times.ts'
 
 export const jobFlags = {
   name: { kind: 'text', value: 'TEXT', about: 'the display name' },
-  'job-key': { kind: 'text', value: 'KEY', about: 'your own unique name for it: a-z 0-9 . _ -' },
+  'job-key': { kind: 'text', value: 'KEY', about: 'your own unique identifier: a-z 0-9 . _ -' },
   description: { kind: 'text', value: 'TEXT', about: 'a note for later readers' },
   schedule: {
     kind: 'text',
     short: 's',
     value: 'WHEN',
-    about: 'cron, ISO 8601 or English ("weekdays at 9"); now, or an instant, for once',
+    about: 'cron, ISO 8601 or English ("weekdays at 9"); now or an instant: once',
   },
   zone: {
     kind: 'text',
@@ -43,36 +43,40 @@ export const jobFlags = {
   payload: {
     kind: 'text',
     value: 'JSON',
-    about: 'what it is called with: JSON, a text, @FILE, or - for stdin',
+    about: 'the input: JSON, a text, @FILE, or - for stdin',
   },
-  timeout: { kind: 'text', value: 'TIME', about: 'the longest an attempt may take: 30s, 5m, 2h' },
-  'total-timeout': { kind: 'text', value: 'TIME', about: 'the longest all attempts may take' },
-  'heartbeat-timeout': { kind: 'text', value: 'TIME', about: 'the longest an attempt may be silent' },
-  retries: { kind: 'number', value: 'N', about: 'attempts after the first' },
+  timeout: { kind: 'text', value: 'TIME', about: 'time-out of an attempt: 30s, 5m, 2h' },
+  'total-timeout': { kind: 'text', value: 'TIME', about: 'time-out of all attempts together' },
+  'heartbeat-timeout': {
+    kind: 'text',
+    value: 'TIME',
+    about: 'maximum time between heartbeats of an attempt',
+  },
+  retries: { kind: 'number', value: 'N', about: 'retries after the first attempt' },
   backoff: {
     kind: 'text',
     value: 'HOW',
     choices: BACKOFFS,
-    about: 'how the wait between attempts grows: fixed, linear, exponential',
+    about: 'growth of the delay between attempts: fixed, linear, exponential',
   },
-  'retry-delay': { kind: 'text', value: 'TIME', about: 'the wait before the first retry' },
+  'retry-delay': { kind: 'text', value: 'TIME', about: 'delay before the first retry' },
   priority: { kind: 'number', value: 'N', about: '1 (highest) to 10' },
-  tag: { kind: 'list', value: 'TAG', about: 'to find it by' },
+  tag: { kind: 'list', value: 'TAG', about: 'a tag to find the job by' },
   overlap: {
     kind: 'text',
     value: 'POLICY',
     choices: OVERLAP_POLICIES,
-    about: `while an earlier one runs: ${OVERLAP_POLICIES.join(', ').toLowerCase()}`,
+    about: `policy while an earlier execution runs: ${OVERLAP_POLICIES.join(', ').toLowerCase()}`,
   },
   misfire: {
     kind: 'text',
     value: 'POLICY',
     choices: MISFIRE_POLICIES,
-    about: `slots that were missed: ${MISFIRE_POLICIES.join(', ').toLowerCase()}`,
+    about: `policy for missed slots: ${MISFIRE_POLICIES.join(', ').toLowerCase()}`,
   },
-  jitter: { kind: 'text', value: 'TIME', about: 'start up to this much later' },
-  concurrency: { kind: 'number', value: 'N', about: 'executions at once, at most' },
-  metadata: { kind: 'list', value: 'NAME=VALUE', about: 'yours; not interpreted' },
+  jitter: { kind: 'text', value: 'TIME', about: 'delay slots by up to this' },
+  concurrency: { kind: 'number', value: 'N', about: 'maximum number of executions at once' },
+  metadata: { kind: 'list', value: 'NAME=VALUE', about: 'your own data; not interpreted' },
 } as const satisfies OptionSpecs
 
 type Part = Record<string, unknown>
@@ -167,7 +171,7 @@ function readTarget(values: Values): Part {
   const [type, ...more] = EXECUTORS.filter((kind) => values.has(targetFlag(kind)))
   if (type !== undefined && more.length > 0) {
     const given = [type, ...more].map(targetFlag).join(' or --')
-    throw new CliError(EXIT.usage, `a job calls one thing: --${given}, not both.`)
+    throw new CliError(EXIT.usage, `a job has one target: --${given}, not both.`)
   }
   const execution: Part = {}
   if (type !== undefined && type !== executionDefaults.type) execution['type'] = type

@@ -34,13 +34,13 @@ export function actOnJobs(action: Action): Awaited<ReturnType<Command['load']>> 
         EXIT.usage,
         isBulk
           ? 'name the jobs, or give a --filter, not both.'
-          : 'say which job: by id, key or name, or many by --filter tag=TAG.',
+          : 'name the job by id, key or name, or many by --filter tag=TAG.',
       )
     }
     const request = await readRequest(action, context)
     const { client } = await context.connect()
     if (isBulk && action === 'trigger' && values.has('count'))
-      throw new CliError(EXIT.usage, '--count goes with jobs that are named, not with --filter or --all.')
+      throw new CliError(EXIT.usage, '--count needs named jobs; it does not work with --filter or --all.')
     if (isBulk) {
       const filter = readFilter(filters, filterNames) as BulkRequest['filter']
       return runBulk(context, client, {
@@ -140,7 +140,7 @@ async function triggerMany(
       : { count }
   const reply = await client.jobs.triggerMany(job.job_id, body, options)
   const [first] = reply.execution_ids
-  return { said: `${wordOf(job)} is triggered ${count} times: executions ${first} and on`, reply }
+  return { said: `${wordOf(job)} is triggered ${count} times: executions from ${first}`, reply }
 }
 
 function namesOf(jobs: readonly Job[]): string {

@@ -24,7 +24,7 @@ export async function createJob(context: Context): Promise<number | undefined> {
   const request = file === undefined ? flags : { ...(await readOne(file, context)), ...flags }
   if (request['name'] === undefined) throw missing('name', '--name "Nightly report"')
   if (request['execution'] === undefined)
-    throw missing('what it calls', EXECUTORS.map((type) => `--${targetFlag(type)}`).join(', '))
+    throw missing('target', EXECUTORS.map((type) => `--${targetFlag(type)}`).join(', '))
   if (request['schedule'] === undefined && request['depends_on'] === undefined)
     throw missing('schedule', '--schedule "every day at 2:00", --schedule now, or --after JOB')
   const { client } = await context.connect()
@@ -39,12 +39,11 @@ export async function createJob(context: Context): Promise<number | undefined> {
     out.say(
       job.execution_id === undefined
         ? `It runs next at ${nextOf(job)}.`
-        : `It runs: execution ${job.execution_id}`,
+        : `It runs now: execution ${job.execution_id}`,
     )
   } else if (!values.flag('wait')) out.writeJson({ job, dry_run: false })
   if (!values.flag('wait') || dryRun) return
-  if (job.execution_id === undefined)
-    throw new CliError(EXIT.usage, '--wait is for jobs that run now: --schedule now.')
+  if (job.execution_id === undefined) throw new CliError(EXIT.usage, '--wait works only with --schedule now.')
   const executions = await waitForExecutions(context, client, [job.execution_id], signal)
   if (out.json) out.writeJson({ job, executions, dry_run: false })
   return executions[0]!.status === 'SUCCEEDED' ? EXIT.ok : EXIT.failed
@@ -69,7 +68,7 @@ export async function editJob(context: Context): Promise<undefined> {
     // An edit in an editor is based on one version, so only that version is changed.
     await change(context, client, job, mergePatch(before, jobs[0]!.job), job.version)
   } catch (error) {
-    context.out.say(`What you wrote is kept in ${edited.file}`)
+    context.out.say(`Your text is kept in ${edited.file}`)
     throw error
   }
   await rm(edited.dir, { recursive: true })
@@ -109,7 +108,7 @@ async function change(
 
 function missing(what: string, how: string): CliError {
   return new CliError(EXIT.usage, `jobs create: the job needs a ${what.replace(/^a /, '')}: ${how}`, [
-    'Or give all of it with -f FILE. Try carillon jobs create --help',
+    'Or give the whole job with -f FILE. Try carillon jobs create --help',
   ])
 }
 
@@ -118,7 +117,7 @@ async function readOne(file: string, context: Context): Promise<Document> {
   if (jobs.length !== 1)
     throw new CliError(
       EXIT.usage,
-      `${file} has ${jobs.length} jobs; this takes one. carillon apply -f takes many.`,
+      `${file} has ${jobs.length} jobs; this command takes one. carillon apply -f takes many.`,
     )
   return jobs[0]!.job
 }
@@ -152,19 +151,19 @@ async function openEditor(
 ): Promise<{ dir: string; file: string }> {
   const editor = io.env['VISUAL'] || io.env['EDITOR']
   if (!editor) {
-    throw new CliError(EXIT.usage, 'jobs edit: say what to change (--priority 3), or set EDITOR.', [
+    throw new CliError(EXIT.usage, 'jobs edit: give the changes (--priority 3), or set EDITOR.', [
       'Try carillon jobs edit --help',
     ])
   }
   const { stringify } = await import('yaml')
   const dir = await mkdtemp(join(tmpdir(), 'carillon-edit-'))
   const file = join(dir, 'job.yaml')
-  const hidden = hasHidden(job) ? '# A value of *** stays as it is stored.\n' : ''
+  const hidden = hasHidden(job) ? '# A value of *** keeps the stored value.\n' : ''
   const head = `# ${wordOf(job)}, version ${job.version}. Save and close to change it.\n`
   await writeFile(file, `${head}${hidden}${stringify(before)}`)
   // By a shell, because the variable may have arguments: `code --wait`.
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
   const [code] = (await once(child, 'exit')) as [number | null]
   if (code === 0) return { dir, file }
-  throw new CliError(EXIT.unexpected, `the editor ended with ${code}; nothing was changed.`)
+  throw new CliError(EXIT.unexpected, `the editor exited with ${code}; nothing was changed.`)
 }

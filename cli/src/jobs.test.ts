@@ -152,7 +152,7 @@ test('carillon jobs', async (t) => {
     assert.match(untouched.out, /Nothing has changed/)
     const broken = await server.call(words('jobs edit nightly'), { env: { EDITOR: 'echo "execution: 5" >' } })
     assert.notEqual(broken.code, 0)
-    const kept = /What you wrote is kept in (\S+)/.exec(broken.err)
+    const kept = /Your text is kept in (\S+)/.exec(broken.err)
     assert(kept !== null, broken.err)
     await rm(join(kept[1]!, '..'), { recursive: true })
   })
@@ -181,7 +181,7 @@ test('carillon jobs', async (t) => {
     assert.equal(jobs[0]!.execution_ids.length, 3)
     const all = await server.call(words('jobs trigger --all --count 3 --yes'))
     assert.equal(all.code, 2)
-    assert.match(all.err, /--count goes with jobs that are named/)
+    assert.match(all.err, /--count needs named jobs/)
   })
 
   await t.test('waiting for an execution that fails ends with exit code 9', async () => {

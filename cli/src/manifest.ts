@@ -64,15 +64,15 @@ function add(value: unknown, where: string, manifest: Manifest): void {
   const { jobs, calendars, ...rest } = toObject(value, where)
   if (jobs === undefined && calendars === undefined) {
     if (rest['execution'] === undefined && rest['name'] === undefined)
-      throw new CliError(EXIT.usage, `${where}: it has neither "jobs" nor is it a job itself.`)
+      throw new CliError(EXIT.usage, `${where}: it has no "jobs" and is not a job itself.`)
     manifest.jobs.push({ job: rest, where })
     return
   }
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined)
-    throw new CliError(EXIT.usage, `${where}: "${unknown}" is not known there; only jobs and calendars are.`)
+    throw new CliError(EXIT.usage, `${where}: "${unknown}" is unknown; only jobs and calendars are allowed.`)
   if (jobs !== undefined && !Array.isArray(jobs))
-    throw new CliError(EXIT.usage, `${where}: "jobs" is a list, each with its key.`)
+    throw new CliError(EXIT.usage, `${where}: "jobs" must be a list of jobs, each with its key.`)
   add(jobs ?? [], where, manifest)
   for (const [name, calendar] of Object.entries(toObject(calendars ?? {}, where)))
     manifest.calendars.set(name, toObject(calendar, where))
@@ -80,8 +80,5 @@ function add(value: unknown, where: string, manifest: Manifest): void {
 
 function toObject(value: unknown, where: string): Document {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Document
-  throw new CliError(
-    EXIT.usage,
-    `${where}: what should be an object is ${JSON.stringify(value)?.slice(0, 80)}.`,
-  )
+  throw new CliError(EXIT.usage, `${where}: must be an object, not ${JSON.stringify(value)?.slice(0, 80)}.`)
 }

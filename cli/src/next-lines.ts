@@ -97,7 +97,7 @@ function readLine(line: string): Asked | { error: LineError } {
     return bad('The line is not JSON.', null)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return bad('A line is an object.', null)
+    return bad('A line must be an object.', null)
   const asked = value as Record<string, unknown>
   for (const name of Object.keys(asked)) {
     if (!known.has(name)) return bad(`There is no field "${name.slice(0, 64)}".`, name.slice(0, 64))
@@ -105,7 +105,7 @@ function readLine(line: string): Asked | { error: LineError } {
   }
   for (const name of ['expr', 'tz', 'from', 'dst_gap', 'dst_fold']) {
     if (asked[name] === undefined ? name === 'expr' : typeof asked[name] !== 'string') {
-      return bad(`"${name}" is a text.`, name)
+      return bad(`"${name}" must be a string.`, name)
     }
   }
   const count = asked['count']

@@ -64,7 +64,7 @@ test('a refusal names the wrong option or value and the one that was probably me
   assert.match(refusal(['--tag']), /--tag needs a value/)
   assert.match(refusal(['--tag', '--all']), /--tag needs a value/)
   assert.match(refusal(['--all=x']), /--all takes no value/)
-  assert.match(refusal(['there']), /what is "there"\?/)
+  assert.match(refusal(['there']), /unexpected argument "there"/)
   assert.match(refusal([], get), /say which JOB/)
 })
 
@@ -83,7 +83,7 @@ test('a misspelt command is refused with the nearest one and exit code 2', async
   const cases = [
     [['jbos'], /no command "jbos". Did you mean carillon jobs\?/],
     [['jobs', 'lst'], /no "jobs lst". Did you mean carillon jobs list\?/],
-    [['jobs'], /say what to do with jobs\nIt is one of list, get, create/],
+    [['jobs'], /a verb is missing after jobs\nIt is one of list, get, create/],
     [['dead-letter', 'list'], /Did you mean carillon dead-letters\?/],
     [['completion', 'bahs'], /SHELL is one of bash, zsh, fish. Did you mean bash\?/],
   ] as const

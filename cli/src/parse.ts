@@ -99,7 +99,8 @@ function refuseWords([first, second]: string[], commands: readonly Command[]): n
   const group = shown.filter(({ path }) => path[0] === first && path.length > 1)
   if (group.length > 0) {
     const verbs = group.map(({ path }) => path[1]!)
-    const said = second === undefined ? `say what to do with ${first}` : `there is no "${first} ${second}".`
+    const said =
+      second === undefined ? `a verb is missing after ${first}` : `there is no "${first} ${second}".`
     const near = second === undefined ? '' : didYouMean(second, verbs, `carillon ${first} `)
     throw new CliError(EXIT.usage, `${said}${near}`, [
       `It is one of ${verbs.join(', ')}. Try carillon ${first} --help`,
@@ -199,7 +200,8 @@ function checkArguments(command: Command, args: readonly string[], fail: Fail): 
   const needed = wanted.filter(({ optional }) => optional !== true)
   if (args.length < needed.length) fail(`say which ${needed[args.length]!.name}.`)
   const hasMany = wanted.some(({ many }) => many === true)
-  if (args.length > wanted.length && !hasMany) fail(`what is ${JSON.stringify(args[wanted.length])}?`)
+  if (args.length > wanted.length && !hasMany)
+    fail(`unexpected argument ${JSON.stringify(args[wanted.length])}.`)
   wanted.forEach(({ name, choices }, i) => {
     const value = args[i]
     if (choices === undefined || value === undefined || choices.includes(value)) return

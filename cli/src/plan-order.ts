@@ -16,7 +16,10 @@ export function parentsOf(document: Document): Parent[] {
   return given.map((parent: unknown) => {
     if (typeof parent === 'string') return { key: parent }
     if (typeof parent === 'object' && parent !== null) return parent
-    throw new CliError(EXIT.usage, `"${document['key']}" runs after ${JSON.stringify(parent)}: name a key.`)
+    throw new CliError(
+      EXIT.usage,
+      `"${document['key']}" runs after ${JSON.stringify(parent)}, which is not a key.`,
+    )
   })
 }
 
@@ -36,10 +39,7 @@ export function orderByParents(jobs: readonly Placed[]): Placed[] {
     if (placed === undefined || done.has(key)) return
     if (path.includes(key)) {
       const circle = [...path.slice(path.indexOf(key)), key].join(' after ')
-      throw new CliError(
-        EXIT.refused,
-        `${placed.where}: the jobs would wait for each other for ever: ${circle}.`,
-      )
+      throw new CliError(EXIT.refused, `${placed.where}: the dependencies form a cycle: ${circle}.`)
     }
     for (const parent of parentsOf(placed.job))
       if (parent.key !== undefined) visit(parent.key, [...path, key])

@@ -157,8 +157,8 @@ async function planJob(
 }
 
 /**
- * The job that the server would make of the document. References to objects that are still to be created are
- * substituted; `stoodIn` lists the affected fields.
+ * The job that the server would create from the document. The dry run replaces references to jobs and calendars that do
+ * not exist yet by placeholders; `stoodIn` lists the affected fields.
  */
 async function dryRun(
   document: Document,

@@ -105,7 +105,7 @@ async function openStream(
     return 'away'
   }
   if (answer.status === 401 || answer.status === 403)
-    throw new CliError(EXIT.auth, `the key may not read here (${answer.status}).`)
+    throw new CliError(EXIT.auth, `the key lacks the scope read here (${answer.status}).`)
   if ([404, 405, 406, 429].includes(answer.status)) return 'none'
   return answer.ok && answer.body !== null ? (answer as EventStream) : 'away'
 }

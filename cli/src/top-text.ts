@@ -133,6 +133,6 @@ function recentLines(state: TopState, { width, paint, nowMs }: TopLook, room: nu
     const times = `${pad(took === null ? '' : writeDuration(Math.max(0, took)), 8, 'right')}  ${pad(ended, 10, 'right')}`
     return `${paint(pad(text, 13), tone)}  ${name}  ${times}`
   })
-  const head = `RUNNING AND LATEST${items.length === 0 ? ': nothing has run since you look on' : ''}`
+  const head = `RUNNING AND LATEST${items.length === 0 ? ': no execution yet since the start of this view' : ''}`
   return [paint(cut(head, width), 'bold'), ...rows]
 }

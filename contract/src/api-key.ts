@@ -1,4 +1,4 @@
-// API keys. The key itself is in one answer only: that to the call that made it.
+// API keys. Only the response to the call that created it contains the key itself.
 import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
 import {
@@ -16,9 +16,13 @@ import {
 
 export const SCOPES = ['read', 'write', 'operate', 'admin'] as const
 
-const name = Type.String({ minLength: 1, maxLength: 128, description: 'What it is for; need not be unique.' })
+const name = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'The purpose of the key; need not be unique.',
+})
 const scope = oneOf(SCOPES)
-const expiresText = 'When it stops working: an instant in the future, such as 2030-01-31T09:00:00Z.'
+const expiresText = 'Expiry of the key: an instant in the future, such as 2030-01-31T09:00:00Z.'
 
 export const ApiKeyRequest = Type.Object(
   {
@@ -27,12 +31,13 @@ export const ApiKeyRequest = Type.Object(
       minItems: 1,
       uniqueItems: true,
       description:
-        'read: every GET. write: create, change, delete definitions. operate: trigger, pause, resume, retry, cancel, redrive, bulk. admin: the API keys of the tenant, and the three others.',
+        'read: every GET. write: create, change, delete definitions. operate: trigger, pause, resume, retry, cancel, redrive, bulk. admin: the API keys of the tenant, and the other three scopes.',
     }),
     expires_at: Type.Optional(instant(`${expiresText} Absent: never.`)),
     operator: optionalFlag({
       default: false,
-      description: 'A key for every tenant and for operating the installation. Only operators can make one.',
+      description:
+        'A key for every tenant and for operating the installation. Only operators can create one.',
     }),
   },
   { ...strict, examples: [{ name: 'deploy', scopes: ['write'], expires_at: '2030-01-31T09:00:00Z' }] },
@@ -44,7 +49,7 @@ export const ApiKeyChange = Type.Object(
   {
     ...strict,
     minProperties: 1,
-    description: 'What is absent stays.',
+    description: 'Fields that are left out stay unchanged.',
     examples: [{ expires_at: '2030-01-31T09:00:00Z' }],
   },
 )
@@ -52,31 +57,31 @@ export type ApiKeyChange = Type.Static<typeof ApiKeyChange>
 
 const shown = {
   key_id: uuid,
-  tenant_id: idOrNull("Whose it is; null: an operator's."),
+  tenant_id: idOrNull('The tenant of the key; null: an operator key.'),
   name: Type.String(),
-  prefix: Type.String({ description: 'The first characters of the key, to know it by.' }),
+  prefix: Type.String({ description: 'The first characters of the key, to recognise it.' }),
   scopes: Type.Array(scope),
-  created_at: instant('When it was made.'),
-  created_by: Type.String({ description: 'The name of the key that made it.' }),
-  expires_at: instantOrNull('When it stops working; null: never.'),
-  revoked_at: instantOrNull('When it was revoked; null: it was not.'),
-  last_used_at: instantOrNull('To the minute; null: never.'),
+  created_at: instant('Time of creation.'),
+  created_by: Type.String({ description: 'The name of the key that created it.' }),
+  expires_at: instantOrNull('Expiry; null: never.'),
+  revoked_at: instantOrNull('Time of revocation; null: not revoked.'),
+  last_used_at: instantOrNull('Last use, to the minute; null: never used.'),
 }
 
-export const ApiKey = describedObject('The key, without the key itself.', shown)
+export const ApiKey = describedObject('The key, without its secret.', shown)
 export type ApiKey = Type.Static<typeof ApiKey>
 
-export const CreatedApiKey = describedObject('The key that was made.', {
+export const CreatedApiKey = describedObject('The new key.', {
   ...shown,
   key: optionalText({
     description:
-      'The key itself. It is shown here and never again: it is absent from a dry run and from the repeated answer to an `Idempotency-Key`.',
+      'The key itself. It is shown only once: it is absent from a dry run and from the repeated response to an `Idempotency-Key`.',
   }),
 })
 export type CreatedApiKey = Type.Static<typeof CreatedApiKey>
 
 export const ApiKeyListQuery = strictObject({
-  operator: optionalFlag({ description: 'The keys of the operators instead of those of the tenant.' }),
+  operator: optionalFlag({ description: 'List the keys of operators instead of the keys of the tenant.' }),
   ...pageParameters,
 })
 export type ApiKeyListQuery = Type.Static<typeof ApiKeyListQuery>

@@ -4,15 +4,15 @@ import { Pagination, pageParameters } from './pagination.ts'
 import { describedObject, instant, strictObject } from './shapes.ts'
 
 export const checksumPattern = '^[0-9a-fA-F]{64}$'
-/** Content types that a bundle may have: it is a .tar.gz in any case. */
+/** Accepted content types of a bundle; its format is .tar.gz with either. */
 export const BUNDLE_TYPES = ['application/gzip', 'application/octet-stream'] as const
 
-export const Artifact = describedObject('The artifact; its content is not sent back.', {
+export const Artifact = describedObject('The artifact, without its content.', {
   artifact_id: Type.String(),
-  sha256: Type.String({ description: 'Of the bundle, in hex.' }),
+  sha256: Type.String({ description: 'SHA-256 of the bundle, in hex.' }),
   bytes: Type.Integer(),
-  created_at: instant('When it was put there.'),
-  created_by: Type.String({ description: 'Whose key it was.' }),
+  created_at: instant('Time of the upload.'),
+  created_by: Type.String({ description: 'The name of the API key that uploaded it.' }),
 })
 export type Artifact = Type.Static<typeof Artifact>
 

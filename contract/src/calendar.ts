@@ -9,7 +9,9 @@ export const calendarEntriesMax = 500
 // One flat object instead of a union, as in a schedule: a validator can then name the field that is wrong.
 const entry = Type.Object(
   {
-    date: Type.Optional(time('A whole day, YYYY-MM-DD, on the clock of each schedule; alone.')),
+    date: Type.Optional(
+      time('A whole day, YYYY-MM-DD, in the time zone of each schedule; without `from` and `to`.'),
+    ),
     from: Type.Optional(time('First day or time; with `to`.')),
     to: Type.Optional(time('Last day, or the time it ends; with `from`.')),
   },
@@ -32,14 +34,14 @@ export const CalendarRequest = Type.Object(
 export type CalendarRequest = Type.Static<typeof CalendarRequest>
 
 export const Calendar = describedObject('The calendar.', {
-  name: Type.String({ description: 'What `{"calendar": name}` in exclusions stands for.' }),
+  name: Type.String({ description: 'The name used in exclusions, as `{"calendar": name}`.' }),
   description: textOrNull('As given.'),
   entries,
   revision: Type.Integer({ description: 'Grows with each change.' }),
-  created_at: instant('When it was created.'),
-  created_by: Type.String({ description: 'Whose key it was.' }),
-  updated_at: instant('When it was last changed.'),
-  updated_by: Type.String({ description: 'Whose key it was.' }),
+  created_at: instant('Time of creation.'),
+  created_by: Type.String({ description: 'The name of the API key.' }),
+  updated_at: instant('Time of the last change.'),
+  updated_by: Type.String({ description: 'The name of the API key.' }),
 })
 export type Calendar = Type.Static<typeof Calendar>
 

@@ -17,7 +17,7 @@ export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
 export const SCHEDULE_TYPES = ['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'] as const
 export type ScheduleType = (typeof SCHEDULE_TYPES)[number]
 
-/** How a dependency must have ended: SUCCEEDED; any end; FAILED or TIMED_OUT. */
+/** The required end of a dependency. success: SUCCEEDED; failure: FAILED or TIMED_OUT; completion: any of these. */
 export const DEPENDENCY_RULES = ['success', 'completion', 'failure'] as const
 export type DependencyRule = (typeof DEPENDENCY_RULES)[number]
 

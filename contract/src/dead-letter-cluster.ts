@@ -20,21 +20,21 @@ export type DeadLetterClusterQuery = Type.Static<typeof DeadLetterClusterQuery>
 export const DeadLetterCluster = strictObject({
   job_id: uuid,
   job_name: Type.String(),
-  error_type: oneOfOrNull(ERROR_TYPES, 'Of the last error; as the next two.'),
+  error_type: oneOfOrNull(ERROR_TYPES, 'The type of the last error.'),
   message: textOrNull(
-    'Of the newest of them, its first 500 characters. They are grouped by what is left of it without numbers, ids and quoted parts.',
+    'The first 500 characters of the error message of the newest dead letter. Dead letters are grouped by their messages without numbers, ids and quoted parts.',
   ),
-  http_status: integerOrNull('What the target answered; null: nothing.'),
+  http_status: integerOrNull('HTTP status of the response; null: no response.'),
   count: Type.Integer(),
-  count_capped: Type.Boolean({ description: 'There may be more: not all dead letters were looked at.' }),
-  oldest_at: instant('When the oldest of them was given up.'),
-  newest_at: instant('And the newest.'),
+  count_capped: Type.Boolean({ description: 'Not all dead letters were examined, so there may be more.' }),
+  oldest_at: instant('Time of the oldest dead letter of the cluster.'),
+  newest_at: instant('Time of the newest dead letter of the cluster.'),
   execution_ids: Type.Array(uuid, { description: 'Newest first, at most 5.' }),
 })
 export type DeadLetterCluster = Type.Static<typeof DeadLetterCluster>
 
 export const DeadLetterClusterList = describedObject('The clusters.', {
   clusters: Type.Array(DeadLetterCluster, { description: 'The largest first.' }),
-  complete: Type.Boolean({ description: 'All dead letters were looked at.' }),
+  complete: Type.Boolean({ description: 'Whether all dead letters were examined.' }),
 })
 export type DeadLetterClusterList = Type.Static<typeof DeadLetterClusterList>

@@ -25,9 +25,9 @@ export const redriveRateDefault = 50
 
 /** Which dead letters; used by the list and by a redrive. */
 const conditions = {
-  job_id: Type.Optional(uuidGiven('Only of this job.')),
+  job_id: Type.Optional(uuidGiven('Only dead letters of this job.')),
   reason: Type.Optional(oneOf(DEAD_REASONS)),
-  error_type: Type.Optional(oneOf(ERROR_TYPES, 'Of the last error.')),
+  error_type: Type.Optional(oneOf(ERROR_TYPES, 'The type of the last error.')),
   start_date: Type.Optional(
     time('The first UTC day of `dlq_timestamp` (YYYY-MM-DD), or an RFC 3339 instant.'),
   ),
@@ -44,36 +44,38 @@ export const DeadLetter = describedObject('The dead letter.', {
   job_id: uuid,
   job_name: Type.String(),
   dlq_reason: oneOf(DEAD_REASONS),
-  dlq_timestamp: instant('When it was given up.'),
+  dlq_timestamp: instant('When it became a dead letter.'),
   total_attempts: Type.Integer(),
   error_history: Type.Array(
     strictObject({
       attempt_number: Type.Integer(),
       at: instant('When the attempt ended.'),
       type: oneOfOrNull(ERROR_TYPES),
-      message: textOrNull('What went wrong.'),
-      http_status: integerOrNull('What the target answered.'),
+      message: textOrNull('The error message.'),
+      http_status: integerOrNull('HTTP status of the response.'),
     }),
     { description: 'Oldest first.' },
   ),
-  payload: Type.Optional(anyJson('What it was called with, or what was put in its place; absent: no body.')),
+  payload: Type.Optional(
+    anyJson('The payload of the execution, or its edited replacement; absent: no body.'),
+  ),
   edited_at: instantOrNull('When the payload was edited.'),
-  auto_redrive_at: instantOrNull('When it is redriven by itself; null: it is not.'),
+  auto_redrive_at: instantOrNull('Time of the automatic redrive; null: none.'),
   graph_run_id: textOrNull(
-    'The graph run it belonged to; null: it ran alone. A redrive runs alone: resume the run instead.',
+    'The graph run it belonged to; null: none. A redrive does not continue the graph run: resume the run instead.',
   ),
 })
 export type DeadLetter = Type.Static<typeof DeadLetter>
 
 export const DeadLetterList = describedObject('A page of the list.', {
   dead_letters: Type.Array(DeadLetter),
-  oldest_at: instantOrNull('When the oldest of all your dead letters came; `total` says how many there are.'),
+  oldest_at: instantOrNull('Time of the oldest of all your dead letters; `total` is their number.'),
   pagination: Pagination,
 })
 export type DeadLetterList = Type.Static<typeof DeadLetterList>
 
 export const DeadLetterPatch = Type.Object(
-  { payload: anyJson('What it is called with when it is redriven. At most 256 KB.') },
+  { payload: anyJson('The payload for the redrive. At most 256 KB.') },
   { ...strict, examples: [{ payload: { report_type: 'daily_sales' } }] },
 )
 export type DeadLetterPatch = Type.Static<typeof DeadLetterPatch>
@@ -85,17 +87,17 @@ export const RedriveRequest = Type.Object(
       Type.Array(uuidGiven('Of a dead letter.'), {
         minItems: 1,
         maxItems: redriveMax,
-        description: 'These. Answered at once. Without `filter`.',
+        description: 'These dead letters. The response comes at once. Not together with `filter`.',
       }),
     ),
     filter: Type.Optional(
-      describedObject('All that match; `{}`: all. Answered with an operation.', conditions),
+      describedObject('All dead letters that match; `{}`: all. The response is an operation.', conditions),
     ),
     rate_per_second: optionalInteger({
       minimum: 1,
       maximum: 1_000,
       default: redriveRateDefault,
-      description: 'How many a second; with `filter`.',
+      description: 'Redrives a second; only with `filter`.',
     }),
   },
   {
@@ -109,9 +111,9 @@ export const RedriveRequest = Type.Object(
 )
 export type RedriveRequest = Type.Static<typeof RedriveRequest>
 
-export const RedriveReply = describedObject('What was done with each id.', {
+export const RedriveReply = describedObject('The outcome for each id.', {
   redriven: Type.Array(strictObject({ execution_id: uuid, new_execution_id: uuid })),
-  not_found: Type.Array(uuid, { description: 'No dead letter has these ids (any more).' }),
-  job_deleted: Type.Array(uuid, { description: 'Their job is deleted; they stay where they are.' }),
+  not_found: Type.Array(uuid, { description: 'Ids without a dead letter, or whose dead letter is gone.' }),
+  job_deleted: Type.Array(uuid, { description: 'Dead letters of deleted jobs; they are not redriven.' }),
 })
 export type RedriveReply = Type.Static<typeof RedriveReply>

@@ -3,8 +3,8 @@ import Type from 'typebox'
 import { optionalInteger } from './shapes.ts'
 
 export const EchoQuery = Type.Object({
-  status: optionalInteger({ minimum: 200, maximum: 599, description: 'Answer with this status.' }),
-  delay_ms: optionalInteger({ minimum: 0, maximum: 30_000, description: 'Answer only after this time.' }),
+  status: optionalInteger({ minimum: 200, maximum: 599, description: 'Respond with this status.' }),
+  delay_ms: optionalInteger({ minimum: 0, maximum: 30_000, description: 'Respond after this time.' }),
 })
 export type EchoQuery = Type.Static<typeof EchoQuery>
 
@@ -15,5 +15,5 @@ export const Echo = Type.Object(
     headers: Type.Record(Type.String(), Type.String()),
     body: Type.String(),
   },
-  { description: 'What was sent.' },
+  { description: 'The request as it arrived.' },
 )

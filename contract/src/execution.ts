@@ -34,13 +34,15 @@ import {
 } from './shapes.ts'
 
 const status = oneOf(EXECUTION_STATUSES)
-const kind = oneOf(EXECUTION_KINDS, 'What made it.')
+const kind = oneOf(EXECUTION_KINDS, 'The origin of the execution.')
 
 const conditions = {
   status: Type.Optional(status),
   kind: Type.Optional(kind),
-  error_type: Type.Optional(oneOf(ERROR_TYPES, 'Of the latest attempt that ended.')),
-  dead_letter: optionalFlag({ description: 'Only those that became a dead letter, or did not.' }),
+  error_type: Type.Optional(oneOf(ERROR_TYPES, 'Error type of the latest ended attempt.')),
+  dead_letter: optionalFlag({
+    description: 'true: only executions that became a dead letter; false: only the others.',
+  }),
   start_date: Type.Optional(
     time('The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.'),
   ),
@@ -56,8 +58,8 @@ export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
 /** Of all jobs of the tenant. */
 export const executionConditions = {
   ...conditions,
-  job_id: Type.Optional(uuidGiven('Only of this job.')),
-  tag: optionalText({ minLength: 1, maxLength: 64, description: 'Only of jobs that have this tag.' }),
+  job_id: Type.Optional(uuidGiven('Only executions of this job.')),
+  tag: optionalText({ minLength: 1, maxLength: 64, description: 'Only executions of jobs with this tag.' }),
   q: optionalText({
     minLength: 1,
     maxLength: 255,
@@ -70,36 +72,36 @@ export type ExecutionSearchQuery = Type.Static<typeof ExecutionSearchQuery>
 const error = strictObject({
   type: oneOf(ERROR_TYPES),
   message: Type.String(),
-  http_status: integerOrNull('What the target answered, if it did.'),
+  http_status: integerOrNull('HTTP status of the response, if there was one.'),
 })
-const errorOrNull = orNull(error, 'Why the latest attempt that ended failed; null when it did not.')
+const errorOrNull = orNull(error, 'Error of the latest ended attempt; null if it did not fail.')
 
 const skipped = strictObject({
   reason: oneOf(NODE_SKIP_REASONS),
-  message: Type.String({ description: 'In words, with the job that it waited for.' }),
+  message: Type.String({ description: 'The reason as a sentence that names the job it waited for.' }),
 })
 
 const common = {
-  attempt_number: Type.Integer({ description: 'Of the latest attempt; 0 before the first.' }),
+  attempt_number: Type.Integer({ description: 'Number of the latest attempt; 0 before the first.' }),
   kind,
   job_version: Type.Integer({ description: 'The version of the job that it runs.' }),
   enqueued_at: instant('When it became ready to run.'),
   started_at: instantOrNull(
-    'Of the latest attempt; while it runs, when it was claimed if nothing else is known.',
+    'Start of the latest attempt; while it runs, the time of its claim if its start is not known yet.',
   ),
-  finished_at: instantOrNull('Of the latest attempt.'),
-  duration_ms: integerOrNull('Of the latest attempt.'),
+  finished_at: instantOrNull('End of the latest attempt.'),
+  duration_ms: integerOrNull('Duration of the latest attempt.'),
   error: errorOrNull,
-  worker_id: textOrNull('Who ran the latest attempt.'),
+  worker_id: textOrNull('The worker of the latest attempt.'),
   dead_letter: Type.Boolean({
     description:
-      'It used up its retries and became a dead letter; true also when that was redriven or discarded since.',
+      'Whether it used up its retries and became a dead letter; stays true after a redrive or discard.',
   }),
-  retry_at: instantOrNull('When the next attempt may start; null unless RETRYING.'),
-  graph_run_id: textOrNull('The graph run that it belongs to; null: it runs alone.'),
-  skipped: orNull(skipped, 'Why it did not run when its turn came; null unless SKIPPED.'),
+  retry_at: instantOrNull('Earliest start of the next attempt; null unless RETRYING.'),
+  graph_run_id: textOrNull('The graph run that it belongs to; null: none.'),
+  skipped: orNull(skipped, 'Why it was skipped; null unless SKIPPED.'),
 }
-const scheduledTime = instant('The slot, or when it was triggered.')
+const scheduledTime = instant('The slot, or the time of the trigger.')
 
 export const ExecutionItem = strictObject({
   execution_id: uuid,
@@ -127,7 +129,7 @@ const ListedExecution = Type.Unsafe<ExecutionItem | SkippedSlot>({
   },
   required: ['execution_id', 'status', 'scheduled_time'],
   description:
-    'An execution; or a slot without one, whose `execution_id` is null, which has a `reason` and nothing else.',
+    'An execution, or a skipped slot. A skipped slot has the `execution_id` null and a `reason`, and no further fields.',
 })
 
 export const ExecutionList = describedObject('A page of the list.', {
@@ -139,13 +141,13 @@ export type ExecutionList = Type.Static<typeof ExecutionList>
 const FoundExecution = strictObject({
   execution_id: uuid,
   job_id: uuid,
-  job_name: Type.String({ description: 'The present name of the job.' }),
+  job_name: Type.String({ description: 'The current name of the job.' }),
   status,
   scheduled_time: scheduledTime,
   ...common,
 })
 
-export const ExecutionSearch = describedObject('A page of what was found, newest first.', {
+export const ExecutionSearch = describedObject('A page of the matching executions, newest first.', {
   executions: Type.Array(FoundExecution),
   pagination: Pagination,
 })
@@ -154,15 +156,15 @@ export type ExecutionSearch = Type.Static<typeof ExecutionSearch>
 export const RetryRequest = Type.Object(
   {
     payload_override: Type.Optional(
-      anyJson('Sent instead of the payload that it had; null is a payload too. At most 256 KB.'),
+      anyJson('Sent instead of the original payload; null is a payload too. At most 256 KB.'),
     ),
   },
   { ...strict, examples: [{}] },
 )
 export type RetryRequest = Type.Static<typeof RetryRequest>
 
-export const RetryReply = describedObject('The execution that was made.', {
-  execution_id: id('Of the new execution.'),
+export const RetryReply = describedObject('The new execution.', {
+  execution_id: id('The new execution.'),
   retry_of: uuid,
   job_id: uuid,
   status: Type.Literal('PENDING'),
@@ -170,39 +172,39 @@ export const RetryReply = describedObject('The execution that was made.', {
 })
 export type RetryReply = Type.Static<typeof RetryReply>
 
-export const CancelReply = describedObject('It starts no attempt any more.', {
+export const CancelReply = describedObject('The cancelled execution; it starts no further attempt.', {
   execution_id: uuid,
   job_id: uuid,
   status: oneOf(
     ['CANCELLED', 'CANCELLING'],
-    'CANCELLING: it was running, and ends as soon as its call has been stopped.',
+    'CANCELLING: it was running, and ends as soon as its call is stopped.',
   ),
 })
 export type CancelReply = Type.Static<typeof CancelReply>
 
 export const Attempt = strictObject({
   attempt_number: Type.Integer(),
-  outcome: oneOf(ATTEMPT_OUTCOMES, 'lost: its worker died; it spends no retry.'),
-  worker_id: textOrNull('Who ran it.'),
+  outcome: oneOf(ATTEMPT_OUTCOMES, 'lost: its worker died; this uses no retry.'),
+  worker_id: textOrNull('The worker that ran it.'),
   enqueued_at: instant('When it became ready to run.'),
-  started_at: instantOrNull('When it began; if nobody said, when it was claimed.'),
-  finished_at: instantOrNull('When it ended.'),
-  duration_ms: integerOrNull('How long it took.'),
-  http_status: integerOrNull('What the target answered.'),
+  started_at: instantOrNull('Start of the attempt; if it was not reported, the time of the claim.'),
+  finished_at: instantOrNull('End of the attempt.'),
+  duration_ms: integerOrNull('Duration of the attempt.'),
+  http_status: integerOrNull('HTTP status of the response.'),
   error: errorOrNull,
-  response_preview: textOrNull('The first 4 KB of the answer, or of the result as JSON.'),
+  response_preview: textOrNull('The first 4 KB of the response, or of the result as JSON.'),
 })
 export type Attempt = Type.Static<typeof Attempt>
 
 const progress = strictObject({
   fraction: numberOrNull('0 to 1.'),
-  message: textOrNull('In words.'),
-  at: instant('When the attempt was last heard of.'),
+  message: textOrNull('Progress in words.'),
+  at: instant('Time of the latest sign of life of the attempt.'),
 })
 
 const callbackResponse = strictObject({
   http_status: Type.Integer(),
-  body_preview: textOrNull('The first 4 KB.'),
+  body_preview: textOrNull('The first 4 KB of the body.'),
 })
 
 export const Execution = describedObject('The execution.', {
@@ -212,27 +214,24 @@ export const Execution = describedObject('The execution.', {
   scheduled_time: scheduledTime,
   ...common,
   idempotency_key: Type.String({ description: 'Sent with every attempt.' }),
-  callback_response: orNull(
-    callbackResponse,
-    'What the target answered to the latest attempt; null when it did not.',
-  ),
-  executor: oneOf(EXECUTORS, 'How it is called.'),
-  callback_url: textOrNull('Where it is sent; null unless it is called over HTTP.'),
+  callback_response: orNull(callbackResponse, 'Response of the target to the latest attempt; null: none.'),
+  executor: oneOf(EXECUTORS, 'The executor that runs it.'),
+  callback_url: textOrNull('The URL that is called; null unless the executor is http.'),
   ...targetFields,
   progress: orNull(
     progress,
-    'What its attempt said last; null when it runs none, or none that has said anything.',
+    'Latest report of the running attempt; null: no attempt runs, or it has reported nothing.',
   ),
   checkpoint: Type.Optional(
-    anyJson('What its latest attempt has left for the next one; absent: nothing, or it has ended.'),
+    anyJson('Data that the latest attempt left for the next one; absent: none, or the execution has ended.'),
   ),
-  metadata: texts({ maxProperties: 20, maxLength: 512, description: 'Of the job.' }),
-  payload: Type.Optional(anyJson('What it is called with; absent: nothing.')),
+  metadata: texts({ maxProperties: 20, maxLength: 512, description: 'Metadata of the job.' }),
+  payload: Type.Optional(anyJson('The input of the execution; absent: none.')),
   retry_of: textOrNull('The execution that this one repeats.'),
   parents: Type.Array(Parent, {
     description:
-      'What it runs after, with their results as far as they have ended; empty: it runs alone, or after nothing.',
+      'The executions that it depends on, with the results of ended ones; empty: it depends on none.',
   }),
-  attempts: Type.Array(Attempt, { description: 'Those that ended, oldest first.' }),
+  attempts: Type.Array(Attempt, { description: 'Ended attempts, oldest first.' }),
 })
 export type Execution = Type.Static<typeof Execution>

@@ -68,7 +68,7 @@ export const ExecutionRequest = Type.Object(
     ...fieldsOfAll(requested),
     payload: Type.Optional(
       anyJson(
-        'What it is called with: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
+        'The input: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
       ),
     ),
     timeout_seconds: Type.Optional(
@@ -95,7 +95,7 @@ export const ExecutionRequest = Type.Object(
       }),
     ),
   },
-  { ...strict, description: 'What is called.' },
+  { ...strict, description: 'The target of the job.' },
 )
 export type ExecutionRequest = Type.Static<typeof ExecutionRequest>
 
@@ -109,6 +109,6 @@ export const JobExecution = Type.Object(
     total_timeout_seconds: Type.Optional(Type.Integer()),
     heartbeat_timeout_seconds: Type.Optional(Type.Integer()),
   },
-  { ...strict, description: 'What is called; the fields that belong to its type.' },
+  { ...strict, description: 'The target of the job, with the fields of its type.' },
 )
 export type JobExecution = Type.Static<typeof JobExecution>

@@ -16,7 +16,8 @@ export const FailureQuery = strictObject({
     minimum: 1,
     maximum: 10_080,
     default: 60,
-    description: 'How far back. Counted in ten minutes each: those of the first ten count whole.',
+    description:
+      'Length of the period up to now. It is counted in whole blocks of ten minutes, so the first block may begin earlier.',
   }),
   limit: optionalInteger({ minimum: 1, maximum: 200, default: 20 }),
 })
@@ -24,21 +25,21 @@ export type FailureQuery = Type.Static<typeof FailureQuery>
 
 export const Failure = strictObject({
   job_id: uuid,
-  job_name: Type.String({ description: 'As it is now.' }),
+  job_name: Type.String({ description: 'The current name of the job.' }),
   error_type: oneOfOrNull(ERROR_TYPES),
   message: Type.String({
     description:
-      'Of the latest of them, its first 500 characters. They are grouped by what is left of it without numbers, ids and quoted parts.',
+      'The first 500 characters of the latest error message. Failures are grouped by their messages without numbers, ids and quoted parts.',
   }),
-  http_status: integerOrNull('What the target answered; null: nothing.'),
-  count: Type.Integer({ description: 'Attempts that failed so.' }),
-  first_seen_at: instant('Of those that are counted.'),
-  last_seen_at: instant('Of those that are counted.'),
+  http_status: integerOrNull('HTTP status of the response; null: no response.'),
+  count: Type.Integer({ description: 'Number of failed attempts in the group.' }),
+  first_seen_at: instant('Time of the earliest counted failure.'),
+  last_seen_at: instant('Time of the latest counted failure.'),
   last_execution_id: uuid,
 })
 export type Failure = Type.Static<typeof Failure>
 
-export const FailureList = describedObject('Attempts that failed, by job and kind of error.', {
+export const FailureList = describedObject('Failed attempts by job and kind of error.', {
   failures: Type.Array(Failure, { description: 'The most frequent first.' }),
 })
 export type FailureList = Type.Static<typeof FailureList>

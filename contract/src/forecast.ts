@@ -1,32 +1,34 @@
-// GET /forecast: how many slots are to come, and when most of them.
+// GET /forecast: the number of upcoming slots, and the times of the most.
 import Type from 'typebox'
 import { describedObject, instant, optionalInteger, strictObject, uuid } from './shapes.ts'
 
 export const forecastStepSeconds = 600
 
 export const ForecastQuery = strictObject({
-  hours: optionalInteger({ minimum: 1, maximum: 168, default: 24, description: 'How far ahead.' }),
+  hours: optionalInteger({ minimum: 1, maximum: 168, default: 24, description: 'Length of the forecast.' }),
 })
 export type ForecastQuery = Type.Static<typeof ForecastQuery>
 
-export const ForecastReply = describedObject('What is to come.', {
-  from: instant('When the first bucket begins: it is the one that it is now in.'),
-  step_seconds: Type.Integer({ description: 'How long a bucket is: 600.' }),
+export const ForecastReply = describedObject('The forecast.', {
+  from: instant('Start of the first bucket, which contains the present.'),
+  step_seconds: Type.Integer({ description: 'Length of a bucket: 600.' }),
   counts: Type.Array(Type.Integer(), {
-    description: 'Slots that are to come in each bucket, of active jobs, without those that exclusions skip.',
+    description: 'Upcoming slots of active jobs in each bucket, without slots that exclusions skip.',
   }),
   peaks: Type.Array(
     strictObject({
-      at: instant('When the bucket begins.'),
+      at: instant('Start of the bucket.'),
       count: Type.Integer(),
       jobs: Type.Array(strictObject({ job_id: uuid, name: Type.String() }), {
-        description: 'Some of those that have slots in it; those first that have few elsewhere.',
+        description: 'Some of the jobs with slots in the bucket; jobs with few slots elsewhere come first.',
       }),
     }),
     { description: 'The fullest buckets, the fullest first.' },
   ),
-  jobs_seen: Type.Integer({ description: 'Active jobs with a slot to come that were looked at.' }),
-  complete: Type.Boolean({ description: 'All of them were; otherwise the first 20,000, or fewer.' }),
-  as_of: instant('When it was made; it is made anew after a minute.'),
+  jobs_seen: Type.Integer({ description: 'Number of examined active jobs with an upcoming slot.' }),
+  complete: Type.Boolean({
+    description: 'Whether all such jobs were examined; otherwise at most the first 20,000 were.',
+  }),
+  as_of: instant('Time of the forecast; it is computed again after a minute.'),
 })
 export type ForecastReply = Type.Static<typeof ForecastReply>

@@ -26,7 +26,6 @@ import {
   uuidGiven,
 } from './shapes.ts'
 
-/** Why an execution of a run was skipped. */
 /** Why a node has no execution: slot: it is a root and its slot was skipped; absent: it is outside, and never ran. */
 const skipReasons = [...NODE_SKIP_REASONS, 'slot', 'absent'] as const
 type SkipReason = (typeof skipReasons)[number]
@@ -36,7 +35,8 @@ const executionStatus = oneOf(EXECUTION_STATUSES)
 const rule = Type.Enum([...DEPENDENCY_RULES], {
   type: 'string',
   default: 'success',
-  description: 'How the other must have ended: SUCCEEDED; FAILED or TIMED_OUT; or any of these (completion).',
+  description:
+    'The required end of the other job. success: SUCCEEDED. failure: FAILED or TIMED_OUT. completion: any of these.',
 })
 
 /** In a request. */
@@ -49,12 +49,12 @@ export const Dependency = strictObject({ job_id: id('The job that it runs after.
 /** A parent of an execution, as the execution sees it. */
 export const Parent = strictObject({
   job_id: id('The job that it ran after.'),
-  job_key: textOrNull('The present key of that job.'),
-  execution_id: textOrNull('Null: nothing of it had ended.'),
+  job_key: textOrNull('The current key of that job.'),
+  execution_id: textOrNull('Null: no execution of it had ended.'),
   status: executionStatus,
   result: Type.Optional(
     anyJson(
-      'What it returned, if that is JSON, else the first 4 KB as text; absent: nothing, or more than 1 MiB in all.',
+      'Its result if that is JSON, else the first 4 KB of it as text; absent: none, or the results of all parents exceed 1 MiB.',
     ),
   ),
 })
@@ -62,31 +62,33 @@ export type Parent = Type.Static<typeof Parent>
 
 const node = strictObject({
   job_id: id('The job.'),
-  job_name: Type.String({ description: 'Its present name.' }),
-  job_version: Type.Integer({ description: 'The version that runs; 0: none has.' }),
+  job_name: Type.String({ description: 'The current name of the job.' }),
+  job_version: Type.Integer({ description: 'The version that runs; 0: none ran.' }),
   role: oneOf(
     NODE_ROLES,
-    'outside: it is not part of the run, but others in it depend on it; it counts by the latest execution of it that had ended when the run started.',
+    'outside: the job is not part of the run, but jobs in the run depend on it; its latest execution that had ended when the run started counts.',
   ),
   status: executionStatus,
   skip_reason: oneOfOrNull(
     skipReasons,
-    'Why it was skipped; slot: it is a root, and its slot was; absent: it is outside, and no execution of it had ended.',
+    'Why it was skipped. slot: it is a root, and its slot was skipped. absent: it is outside, and no execution of it had ended.',
   ),
-  skip_message: textOrNull('Why its execution was skipped, in a sentence; null: it was not, or has none.'),
+  skip_message: textOrNull(
+    'Why its execution was skipped, as a sentence; null: not skipped, or no execution.',
+  ),
   depends_on: Type.Array(Dependency),
-  execution_id: textOrNull('Null: it has not fired yet, or was skipped as a slot.'),
-  attempt_number: Type.Integer({ description: 'Of the latest attempt; 0 before the first.' }),
-  enqueued_at: instantOrNull('When its turn came.'),
-  started_at: instantOrNull('Of the latest attempt.'),
-  finished_at: instantOrNull('Of the latest attempt.'),
-  duration_ms: integerOrNull('Of the latest attempt.'),
+  execution_id: textOrNull('Null: it has not fired yet, or its slot was skipped.'),
+  attempt_number: Type.Integer({ description: 'Number of the latest attempt; 0 before the first.' }),
+  enqueued_at: instantOrNull('When it became ready to run.'),
+  started_at: instantOrNull('Start of the latest attempt.'),
+  finished_at: instantOrNull('End of the latest attempt.'),
+  duration_ms: integerOrNull('Duration of the latest attempt.'),
   error: Type.Unsafe<{ type: string; message: string } | null>({
     type: ['object', 'null'],
     properties: { type: { type: 'string' }, message: { type: 'string' } },
     required: ['type', 'message'],
     additionalProperties: false,
-    description: 'Why the latest attempt that ended failed; null when it did not.',
+    description: 'Error of the latest ended attempt; null if it did not fail.',
   }),
   replaced: Type.Array(uuid, {
     description: 'Its executions before the run was resumed, oldest first.',
@@ -94,23 +96,25 @@ const node = strictObject({
 })
 
 const summary = {
-  graph_run_id: id('Of the run.'),
+  graph_run_id: id('The run.'),
   status,
-  kind: oneOf(RUN_KINDS, 'What started it.'),
-  scheduled_time: instant('The slot of its roots, or when one was triggered.'),
+  kind: oneOf(RUN_KINDS, 'The origin of the run.'),
+  scheduled_time: instant('The slot of its roots, or the time of the trigger.'),
   roots: Type.Array(strictObject({ job_id: id('The job.'), job_name: Type.String() }), {
-    description: 'Where it starts.',
+    description: 'The jobs that the run starts with.',
   }),
-  node_count: Type.Integer({ description: 'Jobs in it, those outside not counted.' }),
-  nodes_by_status: counts('How many of them have which status; let go and not yet ended is PENDING here.'),
+  node_count: Type.Integer({ description: 'Number of jobs in the run, without outside jobs.' }),
+  nodes_by_status: counts(
+    'Number of jobs in each status; a job that was released and has not ended is PENDING here.',
+  ),
   skipped_by_reason: Type.Unsafe<Partial<Record<SkipReason, number>>>({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    description: 'How many of them were skipped for which `skip_reason`.',
+    description: 'Number of skipped jobs by `skip_reason`.',
   }),
-  resumes: Type.Integer({ description: 'How often it was resumed.' }),
-  created_at: instant('When it started.'),
-  finished_at: instantOrNull('When the last of them ended.'),
+  resumes: Type.Integer({ description: 'Number of resumes.' }),
+  created_at: instant('Start of the run.'),
+  finished_at: instantOrNull('End of its last job.'),
 }
 
 const runSummary = strictObject(summary)
@@ -118,7 +122,9 @@ const runSummary = strictObject(summary)
 export const GraphRun = describedObject('The run with all its nodes.', {
   ...summary,
   cancel_message: textOrNull('Why it was cancelled.'),
-  nodes: Type.Array(node, { description: 'Roots first, then what they reach, then those outside.' }),
+  nodes: Type.Array(node, {
+    description: 'Roots first, then the jobs reached from them, then outside jobs.',
+  }),
 })
 export type GraphRun = Type.Static<typeof GraphRun>
 
@@ -145,17 +151,17 @@ export const GraphRunList = describedObject('A page of the list, newest first by
 })
 export type GraphRunList = Type.Static<typeof GraphRunList>
 
-export const GraphRunCancelReply = describedObject('Nothing of it starts any more.', {
-  graph_run_id: id('Of the run.'),
+export const GraphRunCancelReply = describedObject('The cancelled run; it starts no further executions.', {
+  graph_run_id: id('The run.'),
   status: oneOf(
     ['CANCELLED', 'CANCELLING'],
-    'CANCELLING: something of it was running, and ends as soon as it has been stopped.',
+    'CANCELLING: executions of the run were running; the run ends as soon as they are stopped.',
   ),
 })
 export type GraphRunCancelReply = Type.Static<typeof GraphRunCancelReply>
 
-export const GraphRunResumeReply = describedObject('It goes on.', {
-  graph_run_id: id('Of the run.'),
+export const GraphRunResumeReply = describedObject('The resumed run.', {
+  graph_run_id: id('The run.'),
   status: Type.Literal('RUNNING'),
   execution_ids: Type.Array(uuid, {
     description: 'The new executions, in the order of the nodes.',
@@ -165,13 +171,13 @@ export type GraphRunResumeReply = Type.Static<typeof GraphRunResumeReply>
 
 /** The graph of a job as it is now, before any run. */
 export const JobGraph = describedObject(
-  'All jobs that depend on each other; the job alone if it is in no graph.',
+  'All jobs of the graph; only the job itself if it has no dependencies or dependents.',
   {
     nodes: Type.Array(
       strictObject({
         job_id: id('The job.'),
         job_name: Type.String(),
-        status: Type.String({ description: 'Of the job.' }),
+        status: Type.String({ description: 'The status of the job.' }),
         depends_on: Type.Array(Dependency),
       }),
     ),

@@ -25,12 +25,17 @@ export type JobVersionListQuery = Type.Static<typeof JobVersionListQuery>
 export const JobVersionList = describedObject('A page of the list, the latest first.', {
   versions: Type.Array(
     strictObject({
-      version: Type.Integer({ description: 'From 1; each change of the definition makes the next.' }),
-      created_at: instantOrNull('When it was made; null: before this was kept.'),
-      created_by: textOrNull('The name of the key that made it; null: the same.'),
-      job: describedObject('The job as it was.', {
+      version: Type.Integer({
+        description: 'From 1; each change of the definition creates the next version.',
+      }),
+      created_at: instantOrNull('Time of creation; null: older than this record.'),
+      created_by: textOrNull('The name of the API key that created it; null: older than this record.'),
+      job: describedObject('The definition of this version.', {
         ...definition,
-        schedule: orNull(JobScheduleGiven, 'Null: it had none, and ran after others only.'),
+        schedule: orNull(
+          JobScheduleGiven,
+          'Null: it had no schedule, and ran only after the jobs in `depends_on`.',
+        ),
       }),
     }),
   ),

@@ -49,7 +49,8 @@ export const jobDefaults = {
 const name = Type.String({ minLength: 1, maxLength: 255 })
 const key = Type.String({
   pattern: jobKeyPattern,
-  description: 'Your own name for the job, unique among your undeleted jobs; see `PUT /jobs/by-key/{key}`.',
+  description:
+    'Your own identifier of the job, unique among your jobs that are not deleted; see `PUT /jobs/by-key/{key}`.',
 })
 const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 50 })
 const priority = Type.Integer({
@@ -62,28 +63,28 @@ const overlapPolicy = Type.Enum([...OVERLAP_POLICIES], {
   type: 'string',
   default: jobDefaults.overlap_policy,
   description:
-    'What happens to a slot that comes while an earlier execution is under way: it runs beside it, is skipped, waits (one, or up to 1,000), or takes the place of the one under way, which is cancelled.',
+    'The rule for a slot that comes due while an earlier execution has not ended. ALLOW: both run. SKIP: the slot is skipped. BUFFER_ONE and BUFFER_ALL: one slot, or up to 1,000, wait. CANCEL_RUNNING: the earlier execution is cancelled, and the slot runs.',
 })
 const misfirePolicy = Type.Enum([...MISFIRE_POLICIES], {
   type: 'string',
   default: jobDefaults.misfire_policy,
   description:
-    'What happens to slots that could not fire within a minute: the latest one runs, all run in order (up to 1,000, 10 a second), or none does.',
+    'The rule for slots that could not fire within a minute. FIRE_ONCE: the latest one runs. FIRE_ALL: all run in order (up to 1,000, 10 a second). SKIP: none runs.',
 })
 const jitterSeconds = Type.Integer({
   minimum: 0,
   maximum: 86_400,
   default: jobDefaults.jitter_seconds,
   description:
-    'A slot fires up to this much later, always the same for one slot. Below the time between two slots; not with IMMEDIATE.',
+    'Each slot fires up to this much later; the delay of a slot never changes. Must be shorter than the time between two slots; not with IMMEDIATE.',
 })
 const limitMax = 10_000
 const concurrencyLimit = Type.Integer({
   minimum: 1,
   maximum: limitMax,
-  description: 'Executions of the job that may be under way at once; what comes then waits.',
+  description: 'Maximum number of executions of the job at once; further executions wait.',
 })
-const concurrencyKey = describedObject('A limit that several jobs share: over it an execution waits.', {
+const concurrencyKey = describedObject('A limit shared by several jobs: executions above it wait.', {
   key: Type.String({
     minLength: 1,
     maxLength: 128,
@@ -92,15 +93,15 @@ const concurrencyKey = describedObject('A limit that several jobs share: over it
   limit: Type.Integer({
     minimum: 1,
     maximum: limitMax,
-    description: 'Executions with this key that may be under way at once.',
+    description: 'Maximum number of executions with this key at once.',
   }),
 })
 const windowText =
-  'How old a misfired slot may be and still run. By default an hour for schedules finer than a day, else a day.'
+  'Maximum age of a misfired slot that still runs. Default: an hour for schedules finer than a day, else a day.'
 const metadata = texts({
   maxProperties: 20,
   maxLength: 512,
-  description: 'Yours; not interpreted. Names of 1 to 64 characters.',
+  description: 'Your own data, not interpreted. Names of 1 to 64 characters.',
 })
 
 /** A graph has at most 1,000 jobs. */
@@ -120,7 +121,7 @@ export const JobRequest = Type.Object(
       Type.Array(DependencyGiven, {
         maxItems: dependenciesMax,
         description:
-          'The jobs that it runs after, each once, in runs that start with the first of them. It has no slots of its own then.',
+          'The jobs that it runs after, each listed once. A job with dependencies has no slots of its own: it runs in graph runs, which start with their roots.',
       }),
     ),
     execution: ExecutionRequest,
@@ -170,7 +171,7 @@ export const JobRequest = Type.Object(
         },
       },
       {
-        name: 'Load what was extracted',
+        name: 'Load the extract',
         depends_on: [{ job_id: '0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00', on: 'success' }],
         execution: { callback_url: 'http://127.0.0.1:7420/echo' },
       },
@@ -180,14 +181,14 @@ export const JobRequest = Type.Object(
 export type JobRequest = Type.Static<typeof JobRequest>
 
 const pause = strictObject({
-  since: instant('When it was paused.'),
-  reason: textOrNull('Why, as given.'),
-  by: Type.String({ description: 'Whose key it was.' }),
-  until: instantOrNull('When it resumes by itself; null: when somebody says so.'),
+  since: instant('Time of the pause.'),
+  reason: textOrNull('The given reason.'),
+  by: Type.String({ description: 'The name of the API key that paused it.' }),
+  until: instantOrNull('Time of the automatic resume; null: until it is resumed manually.'),
 })
 
 const nextRunText =
-  'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, none is known yet, or it runs after others.'
+  'Time of the next fire: the next slot that no exclusion skips, plus its jitter. Null if there is none, if it is not known yet, or if the job has dependencies.'
 
 /** The schedule of a job as it was given; a text appears as the schedule it was converted to. */
 export const JobScheduleGiven = strictObject({
@@ -197,7 +198,7 @@ export const JobScheduleGiven = strictObject({
 
 const storedSchedule = strictObject({
   ...JobScheduleGiven.properties,
-  runs: optionalInteger({ description: 'Slots that ran, of `max_runs`.' }),
+  runs: optionalInteger({ description: 'Slots that count against `max_runs`.' }),
   next_run_at: instantOrNull(nextRunText),
   last_run_at: instantOrNull('The latest slot that became an execution.'),
 })
@@ -205,13 +206,13 @@ const storedSchedule = strictObject({
 export const Job = describedObject('The job.', {
   job_id: uuid,
   name,
-  key: textOrNull('Your own name for the job.'),
+  key: textOrNull('Your own identifier of the job.'),
   description: textOrNull('As given.'),
-  status: oneOf(JOB_STATUSES, 'COMPLETED: no slot is left. Its executions may still be under way.'),
+  status: oneOf(JOB_STATUSES, 'COMPLETED: no slot is left. Its last executions may still run.'),
   pause: orNull(pause, 'Null unless PAUSED.'),
-  schedule: orNull(storedSchedule, 'Null: it has none, and runs after others only.'),
+  schedule: orNull(storedSchedule, 'Null: it has no schedule, and runs only after the jobs in `depends_on`.'),
   depends_on: Type.Array(Dependency, {
-    description: 'What it runs after; empty: it has slots of its own.',
+    description: 'The jobs that it runs after; empty: it has slots of its own.',
   }),
   execution: JobExecution,
   retry_policy: RetryPolicy,
@@ -221,25 +222,25 @@ export const Job = describedObject('The job.', {
   misfire_policy: oneOf(MISFIRE_POLICIES),
   misfire_window_seconds: integerOrNull(windowText),
   jitter_seconds: Type.Integer(),
-  concurrency_limit: integerOrNull('Executions of the job that may be under way at once; null: no limit.'),
+  concurrency_limit: integerOrNull('Maximum number of executions of the job at once; null: no limit.'),
   concurrency_key: orNull(concurrencyKey),
   metadata,
-  version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
-  created_at: instant('When it was created.'),
-  created_by: Type.String({ description: 'Whose key it was.' }),
-  updated_at: instant('When it was last changed.'),
-  updated_by: Type.String({ description: 'Whose key it was.' }),
+  version: Type.Integer({ description: 'Increases with each change; also the ETag.' }),
+  created_at: instant('Time of creation.'),
+  created_by: Type.String({ description: 'The name of the API key that paused it.' }),
+  updated_at: instant('Time of the last change.'),
+  updated_by: Type.String({ description: 'The name of the API key that paused it.' }),
 })
 export type Job = Type.Static<typeof Job>
 
-const stats = describedObject('Over the history that is kept.', {
+const stats = describedObject('Computed over the retained history.', {
   total_runs: Type.Integer({ description: 'Executions that succeeded, failed or timed out.' }),
-  success_rate: numberOrNull('The share of them that succeeded, 0 to 1; null when there are none.'),
-  avg_duration_ms: integerOrNull('Of the last attempt of each.'),
-  last_status: oneOfOrNull(EXECUTION_STATUSES, 'Of the latest execution that ended.'),
+  success_rate: numberOrNull('The share of `total_runs` that succeeded, 0 to 1; null: there are none.'),
+  avg_duration_ms: integerOrNull('Mean duration of the last attempts.'),
+  last_status: oneOfOrNull(EXECUTION_STATUSES, 'Status of the latest ended execution.'),
 })
 
-export const JobDetails = describedObject('The job, and how it went.', { ...Job.properties, stats })
+export const JobDetails = describedObject('The job and its statistics.', { ...Job.properties, stats })
 export type JobDetails = Type.Static<typeof JobDetails>
 
 /** Every part of a job may be left out: fields that are not named stay. The result is checked as a whole job. */
@@ -247,17 +248,17 @@ export const JobPatch = Type.Unsafe<Record<string, unknown>>({
   ...mergePatchOf(JobRequest),
   minProperties: 1,
   description:
-    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole; so do an execution of another type and `depends_on`.',
+    'A JSON merge patch: given fields replace the old values, null removes a value (its default applies), and fields that are left out stay unchanged. A schedule given as text, or of another type, replaces the old one as a whole; so do an execution of another type and `depends_on`.',
   examples: [{ priority: 3, tags: ['reporting'] }, { schedule: { cron_expression: '0 9 * * 1-5' } }],
 })
 
 export const PauseRequest = Type.Object(
   {
-    reason: optionalText({ maxLength: 1_024, description: 'For those who wonder later.' }),
+    reason: optionalText({ maxLength: 1_024, description: 'The reason of the pause, shown with the job.' }),
     until: optionalText({
       minLength: 20,
       maxLength: 40,
-      description: 'RFC 3339: when it resumes by itself.',
+      description: 'Time of the automatic resume, RFC 3339.',
     }),
   },
   { ...strict, examples: [{ reason: 'The warehouse moves' }, {}] },
@@ -265,20 +266,20 @@ export const PauseRequest = Type.Object(
 export type PauseRequest = Type.Static<typeof PauseRequest>
 
 /** The answer to pause, resume and delete. */
-export const JobState = describedObject('Where the job stands now.', {
+export const JobState = describedObject('The job after the request.', {
   job_id: uuid,
   status: oneOf(JOB_STATUSES),
   pause: Job.properties.pause,
   next_run_at: instantOrNull(nextRunText),
   version: Type.Integer(),
-  updated_at: instant('When it was last changed.'),
+  updated_at: instant('Time of the last change.'),
 })
 export type JobState = Type.Static<typeof JobState>
 
 /** Which jobs; used by lists and by bulk operations. */
 export const jobConditions = {
-  status: Type.Optional(oneOf(JOB_STATUSES, 'Left out: all but DELETED.')),
-  tag: optionalText({ minLength: 1, maxLength: 64, description: 'Jobs that have this tag.' }),
+  status: Type.Optional(oneOf(JOB_STATUSES, 'Left out: all except DELETED.')),
+  tag: optionalText({ minLength: 1, maxLength: 64, description: 'Only jobs with this tag.' }),
   q: optionalText({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
 }
 
@@ -292,7 +293,7 @@ export const JobList = describedObject('A page of the list, newest first.', {
 export type JobList = Type.Static<typeof JobList>
 
 const warnings = Type.Array(Type.String(), {
-  description: 'What was taken, and may not be what was meant. Absent: nothing.',
+  description: 'Accepted values that are probably mistakes. Absent: none.',
 })
 
 /** The answer to a change. */
@@ -302,7 +303,7 @@ export const ChangedJob = describedObject('The job as it is now.', {
 })
 export type ChangedJob = Type.Static<typeof ChangedJob>
 
-export const CreatedJob = describedObject('The job as it was taken.', {
+export const CreatedJob = describedObject('The accepted job.', {
   ...ChangedJob.properties,
   execution_id: optionalText({ format: 'uuid', description: 'The one execution of an IMMEDIATE job.' }),
 })

@@ -19,7 +19,7 @@ export const LateQuery = strictObject({
     minimum: 1,
     maximum: 10_080,
     default: 60,
-    description: 'Those that were scheduled so long ago, at most; what waits is shown whenever it was due.',
+    description: 'Maximum age of the scheduled time. Waiting executions are listed regardless of it.',
   }),
   limit: optionalInteger({ minimum: 1, maximum: 200, default: 50 }),
 })
@@ -27,23 +27,23 @@ export type LateQuery = Type.Static<typeof LateQuery>
 
 export const LateItem = strictObject({
   job_id: uuid,
-  job_name: Type.String({ description: 'As it is now.' }),
-  scheduled_time: instant('The slot, or when it was triggered; of several that were skipped the latest.'),
+  job_name: Type.String({ description: 'The current name of the job.' }),
+  scheduled_time: instant('The slot, or the time of the trigger; for several skipped slots, the latest.'),
   kind: oneOf(
     LATE_KINDS,
-    'late: it began more than 5 s after it was due. skipped: by a misfire or an overlap. waiting: it has been due for more than 5 s and has not begun.',
+    'late: it started more than 5 s after its due time. skipped: because of a misfire or an overlap. waiting: it has been due for more than 5 s and has not started.',
   ),
-  late_ms: integerOrNull('How late it began, or for how long it has waited; null: it was skipped.'),
-  reason: textOrNull('Why it was skipped: overlap or misfire; null: it was not.'),
+  late_ms: integerOrNull('Its delay, or its waiting time so far; null: it was skipped.'),
+  reason: textOrNull('The reason of a skip: overlap or misfire; null: not skipped.'),
   slot_count: Type.Integer({
-    description: 'Slots that were skipped one after the other, up to this one; otherwise 1.',
+    description: 'Number of consecutive skipped slots up to this one; otherwise 1.',
   }),
   execution_id: idOrNull('null: it was skipped.'),
 })
 export type LateItem = Type.Static<typeof LateItem>
 
 export const LateList = describedObject(
-  'What was not on time. Of very many the latest of each hour are kept, for 7 days.',
+  'Executions and slots that were not on time. They are kept for 7 days; of a very large number, only the latest of each hour.',
   { late: Type.Array(LateItem, { description: 'The latest slot first.' }) },
 )
 export type LateList = Type.Static<typeof LateList>

@@ -10,17 +10,17 @@ export const LogListQuery = Type.Object(
     attempt: optionalInteger({
       minimum: 1,
       maximum: 32_767,
-      description: 'Only of this attempt; left out: of all.',
+      description: 'Only lines of this attempt; left out: of all attempts.',
     }),
     limit: optionalInteger({
       minimum: 1,
       maximum: logPageMax,
       default: logPageDefault,
-      description: 'Lines, at most.',
+      description: 'Maximum number of lines.',
     }),
     cursor: optionalText({
       maxLength: 256,
-      description: 'The `next_cursor` of the answer before, as it was given.',
+      description: 'The `next_cursor` of the previous response, unchanged.',
     }),
   },
   { additionalProperties: false },

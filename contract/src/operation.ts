@@ -21,12 +21,12 @@ import {
 export const BulkRequest = Type.Object(
   {
     action: oneOf(['pause', 'resume', 'delete', 'trigger']),
-    filter: describedObject('Which jobs. `{}`: all of yours that are not deleted.', jobConditions),
-    reason: optionalText({ maxLength: 1_024, description: 'With `pause`: for those who wonder later.' }),
+    filter: describedObject('Conditions on jobs. `{}`: all your jobs that are not deleted.', jobConditions),
+    reason: optionalText({ maxLength: 1_024, description: 'With `pause`: the reason, shown with the job.' }),
     until: optionalText({
       minLength: 20,
       maxLength: 40,
-      description: 'With `pause`: when they resume. RFC 3339.',
+      description: 'With `pause`: time of the automatic resume, RFC 3339.',
     }),
     payload_override: Type.Optional(anyJson('With `trigger`: sent instead of the payload of each job.')),
   },
@@ -46,7 +46,7 @@ export const CancelManyRequest = Type.Object(
       {
         ...strict,
         minProperties: 1,
-        description: 'Which executions, of those that have not ended. At least one condition.',
+        description: 'Conditions on executions that have not ended. At least one condition.',
       },
     ),
   },
@@ -59,8 +59,8 @@ const included = (description: string) =>
 
 export const BackfillRequest = Type.Object(
   {
-    from: included('The beginning of the range.'),
-    to: included('The end of the range, not in the future.'),
+    from: included('Start of the range.'),
+    to: included('End of the range, not in the future.'),
     order: Type.Optional(
       Type.Enum([...BACKFILL_ORDERS], {
         type: 'string',
@@ -72,33 +72,33 @@ export const BackfillRequest = Type.Object(
       minimum: 1,
       maximum: 100,
       default: 1,
-      description: 'How many of its executions may be under way at once.',
+      description: 'Maximum number of executions of the backfill at once.',
     }),
   },
   { ...strict, examples: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-31T23:59:59Z' }] },
 )
 export type BackfillRequest = Type.Static<typeof BackfillRequest>
 
-export const Operation = describedObject('The operation. What is not listed as done may still come.', {
+export const Operation = describedObject('The operation. Its remaining items may still be done.', {
   operation_id: uuid,
   kind: oneOf(OPERATION_KINDS),
   status: oneOf(OPERATION_STATUSES),
   filter: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
     additionalProperties: true,
-    description: 'As given; of a backfill the job and the range.',
+    description: 'As given; for a backfill, the job and the range.',
   }),
   progress: strictObject({
-    total: Type.Integer({ description: 'How many matched when it began; at most 10,000 are counted.' }),
-    total_capped: Type.Boolean({ description: 'There were at least `total`, and perhaps more.' }),
+    total: Type.Integer({ description: 'Number of matches at the start; counting stops at 10,000.' }),
+    total_capped: Type.Boolean({ description: 'Whether there may have been more than `total`.' }),
     done: Type.Integer(),
     skipped: Type.Integer({
-      description: 'Looked at and left alone, such as a completed job that was to be paused.',
+      description: 'Matches that were left unchanged, such as a completed job in a bulk pause.',
     }),
   }),
-  error: textOrNull('Why it FAILED.'),
-  created_by: Type.String({ description: 'Whose key it was.' }),
-  created_at: instant('When it was asked for.'),
+  error: textOrNull('The error, if it is FAILED.'),
+  created_by: Type.String({ description: 'The name of the API key that started it.' }),
+  created_at: instant('Time of the request.'),
   finished_at: instantOrNull('Null while it is RUNNING.'),
 })
 export type Operation = Type.Static<typeof Operation>

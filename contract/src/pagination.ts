@@ -11,11 +11,11 @@ export const pageParameters = {
     minimum: 1,
     maximum: pageLimitMax,
     default: pageLimitDefault,
-    description: 'Items of a page, at most.',
+    description: 'Maximum number of items in a page.',
   }),
   cursor: optionalText({
     maxLength: 256,
-    description: 'The `next_cursor` of the page before, as it was given.',
+    description: 'The `next_cursor` of the previous page, unchanged.',
   }),
 }
 
@@ -33,11 +33,11 @@ export const pageNumber = {
 export const Pagination = Type.Object(
   {
     limit: Type.Integer(),
-    page: optionalInteger({ description: 'As asked for.' }),
-    total: Type.Integer({ description: 'How many items there are; at most 10,000 are counted.' }),
-    total_capped: Type.Boolean({ description: 'There are at least `total`, and perhaps more.' }),
+    page: optionalInteger({ description: 'As requested.' }),
+    total: Type.Integer({ description: 'Number of items; counting stops at 10,000.' }),
+    total_capped: Type.Boolean({ description: 'Whether there may be more than `total`.' }),
     next_cursor: textOrNull(
-      'Leads to the next page; null on the last one. A search may answer a short page, even an empty one, that is not the last.',
+      'Cursor of the next page; null on the last page. A page of a search may be short, or even empty, without being the last.',
     ),
   },
   { additionalProperties: false },

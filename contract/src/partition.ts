@@ -2,18 +2,18 @@
 import Type from 'typebox'
 import { describedObject, strictObject, textOrNull, uuid } from './shapes.ts'
 
-export const PartitionList = describedObject('Who holds what.', {
+export const PartitionList = describedObject('The partitions and their holders.', {
   partitions: Type.Array(
     strictObject({
       partition_id: Type.Integer({ minimum: 0, maximum: 63 }),
-      scheduler_id: textOrNull('Who fires its jobs; null: nobody at this moment.'),
+      scheduler_id: textOrNull('The scheduler that holds the partition; null: none at the moment.'),
     }),
     { description: 'All 64, in order.' },
   ),
   schedulers: Type.Array(
     strictObject({
       scheduler_id: uuid,
-      partitions: Type.Integer({ description: 'How many it holds.' }),
+      partitions: Type.Integer({ description: 'Number of partitions it holds.' }),
     }),
   ),
   history_processes: Type.Array(uuid, {

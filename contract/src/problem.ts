@@ -6,11 +6,11 @@ import { oneOf, optionalInteger, optionalText } from './shapes.ts'
 export const FieldError = Type.Object({
   pointer: Type.String({ description: 'JSON Pointer to the field; query and path parameters by name.' }),
   detail: Type.String(),
-  code: optionalText({ description: 'What is wrong with a schedule, for programs.' }),
+  code: optionalText({ description: 'The kind of error in a schedule, for programs.' }),
   field: optionalText({ description: 'The field of a schedule, or of its cron text, that is wrong.' }),
   position: optionalInteger({ description: 'Offset of the first wrong character in the text.' }),
-  allowed: optionalText({ description: 'What would have been accepted there.' }),
-  suggestions: Type.Optional(Type.Array(Type.String(), { description: 'Near texts that are valid.' })),
+  allowed: optionalText({ description: 'The values allowed there.' }),
+  suggestions: Type.Optional(Type.Array(Type.String(), { description: 'Similar valid texts.' })),
 })
 
 /** Its name in /openapi.json. */
@@ -21,11 +21,11 @@ export const Problem = Type.Object(
     type: Type.String({ description: 'urn:carillon:error:CODE' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: oneOf(Object.keys(ERRORS) as (keyof typeof ERRORS)[], 'Stable; made for programs.'),
-    detail: Type.String({ description: 'What is wrong with this request; made for people.' }),
-    help: Type.String({ description: 'What to do about it.' }),
+    code: oneOf(Object.keys(ERRORS) as (keyof typeof ERRORS)[], 'Stable; for programs.'),
+    detail: Type.String({ description: 'The error in this request, for people.' }),
+    help: Type.String({ description: 'Advice on how to correct it.' }),
     errors: Type.Optional(Type.Array(FieldError, { maxItems: 20 })),
-    execution_status: optionalText({ description: 'Where the execution is that the request is about.' }),
+    execution_status: optionalText({ description: 'Status of the execution that the request is about.' }),
   },
   { $id: problemId, description: 'RFC 9457 problem document.' },
 )

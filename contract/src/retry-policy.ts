@@ -22,7 +22,7 @@ const maxRetries = Type.Integer({
 const backoff = Type.Enum([...BACKOFFS], {
   type: 'string',
   default: retryDefaults.backoff,
-  description: 'How the delay grows: not at all, by the attempt, or twofold.',
+  description: 'Growth of the delay: constant, linear in the attempts, or doubling.',
 })
 const initialDelayMs = Type.Integer({
   minimum: 1,
@@ -34,7 +34,8 @@ const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: retr
 const autoRedrive = Type.Integer({
   minimum: 1,
   maximum: 2_592_000,
-  description: 'A dead letter is redriven once by itself after so long. Left out: only by a person.',
+  description:
+    'A dead letter is redriven automatically, once, after this time. Left out: never automatically.',
 })
 
 export const RetryPolicyRequest = strictObject({

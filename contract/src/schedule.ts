@@ -11,10 +11,10 @@ const said = (maxLength: number) => Type.String({ maxLength })
 // together is the schedule engine's to say.
 export const ExclusionSchema = Type.Object(
   {
-    date: Type.Optional(time('A whole local day, YYYY-MM-DD; alone.')),
+    date: Type.Optional(time('A whole local day, YYYY-MM-DD; without `from` and `to`.')),
     from: Type.Optional(time('First day or time skipped; with `to`.')),
     to: Type.Optional(time('Last day skipped, or the time it ends; with `from`.')),
-    calendar: Type.Optional(text('Name of a calendar of this tenant; alone.', 128)),
+    calendar: Type.Optional(text('Name of a calendar of this tenant; without other fields.', 128)),
   },
   { ...strict, minProperties: 1, maxProperties: 2 },
 )
@@ -31,17 +31,19 @@ export const ScheduleObjectSchema = strictObject({
   max_runs: optionalInteger({
     minimum: 1,
     maximum: 1_000_000_000,
-    description: 'Slots that may run; triggers and skipped slots do not count.',
+    description: 'Maximum number of slots that run; triggers and skipped slots do not count.',
   }),
   exclusions: Type.Optional(
     Type.Array(ExclusionSchema, {
       maxItems: 100,
-      description: 'When slots are skipped, on the clock of `timezone`.',
+      description: 'Days and times at which slots are skipped, in the zone `timezone`.',
     }),
   ),
   dst_gap: Type.Optional(oneOf(['run_after', 'skip'])),
   dst_fold: Type.Optional(oneOf(['first', 'both'])),
-  after_completion: optionalFlag({ description: 'An INTERVAL counts from the end of the last execution.' }),
+  after_completion: optionalFlag({
+    description: 'Whether an INTERVAL counts from the end of the last execution.',
+  }),
 })
 export type ScheduleObject = Static<typeof ScheduleObjectSchema>
 
@@ -61,7 +63,7 @@ export const SchedulePreviewRequestSchema = strictObject({
   schedule: ScheduleSchema,
   count: optionalInteger({ minimum: 1, maximum: 100, default: 10 }),
   from: Type.Optional(time('Slots strictly after this instant. Default now.')),
-  job_id: Type.Optional(text('Decides what H and the jitter become.', 64)),
+  job_id: Type.Optional(text('The job id that determines the values of H and the jitter.', 64)),
   jitter_seconds: optionalInteger({ minimum: 0, maximum: 86_400 }),
   min_interval_seconds: optionalInteger({ minimum: 1, maximum: 86_400 }),
 })

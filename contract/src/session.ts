@@ -15,19 +15,20 @@ export const SessionRequest = Type.Object(
     code: optionalText({
       minLength: 1,
       maxLength: 256,
-      description: 'What stands behind `#code=` in the link that a start prints. It opens one session.',
+      description:
+        'The text after `#code=` in the link that the server prints at start. It opens one session.',
     }),
   },
   { ...strict, minProperties: 1, maxProperties: 1, examples: [{ key: 'crl_…' }] },
 )
 export type SessionRequest = Type.Static<typeof SessionRequest>
 
-export const Session = describedObject('Who calls, for which tenant, and what it may do.', {
+export const Session = describedObject('The caller, its tenant and its rights.', {
   tenant: strictObject({ tenant_id: uuid, name: Type.String() }),
   operator: Type.Boolean({
-    description: 'Whether it may act for any tenant: `X-Tenant-ID` says for which.',
+    description: 'Whether the caller may act for any tenant, named in `X-Tenant-ID`.',
   }),
-  scopes: Type.Array(oneOf(SCOPES), { description: 'What it may do.' }),
-  key_name: textOrNull('Of the key; null: the operator key of the installation.'),
+  scopes: Type.Array(oneOf(SCOPES), { description: 'The rights of the caller.' }),
+  key_name: textOrNull('The name of the key; null: the operator key of the installation.'),
 })
 export type Session = Type.Static<typeof Session>

@@ -7,7 +7,7 @@ export const RotateRequest = Type.Object(
     force: optionalFlag({
       default: false,
       description:
-        'Also while the key before is still used: that one is gone then, and whoever knows only it cannot verify any more.',
+        'Rotate even while the previous key is still in use. The previous key is removed, so receivers that know only that key can no longer verify callbacks.',
     }),
   },
   { additionalProperties: false, examples: [{}] },

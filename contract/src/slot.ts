@@ -12,7 +12,7 @@ export type SlotStatus = (typeof SLOT_STATUSES)[number]
 export const SLOT_REASONS = [...SKIP_REASONS, 'owed'] as const
 export type SlotReason = (typeof SLOT_REASONS)[number]
 
-/** Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there. */
+/** Of the slot or execution that the answer is about, else of the job; NO_SLOT: the job has no slot there. */
 export const WHY_STATUSES = [...SLOT_STATUSES, 'PAUSED', 'COMPLETED', 'DELETED', 'NO_SLOT'] as const
 export type WhyStatus = (typeof WHY_STATUSES)[number]
 
@@ -50,10 +50,10 @@ const SlotItem = strictObject({
   scheduled_time: instant('The slot.'),
   status: oneOf(
     SLOT_STATUSES,
-    'Of its execution; SKIPPED: it has none; SCHEDULED: its time is still to come.',
+    'Status of its execution. SKIPPED: it has none. SCHEDULED: its time has not come yet.',
   ),
   reason: Type.Optional(
-    oneOf(SLOT_REASONS, 'Why it has no execution; owed: it is late and waits for its turn.'),
+    oneOf(SLOT_REASONS, 'Why it has no execution. owed: it is late and still has to run.'),
   ),
   execution_id: optionalText({ format: 'uuid' }),
 })
@@ -72,14 +72,14 @@ export type WhyQuery = Type.Static<typeof WhyQuery>
 
 export const WhyReply = describedObject('The answer.', {
   answer: Type.String({ description: 'For people. Its wording may change.' }),
-  at: instant('What was asked about.'),
+  at: instant('The instant of the question.'),
   job_id: uuid,
   status: oneOf(
     WHY_STATUSES,
-    'Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there.',
+    'Status of the slot or execution that the answer is about, else of the job. NO_SLOT: the job has no slot there.',
   ),
   reason: Type.Optional(oneOf(WHY_REASONS)),
   scheduled_time: Type.Optional(instant('The slot that the answer is about.')),
-  execution_id: optionalText({ format: 'uuid', description: 'That the answer is about.' }),
+  execution_id: optionalText({ format: 'uuid', description: 'The execution that the answer is about.' }),
 })
 export type WhyReply = Type.Static<typeof WhyReply>

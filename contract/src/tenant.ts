@@ -21,27 +21,34 @@ export type TenantRequest = Type.Static<typeof TenantRequest>
 
 export const TenantChange = Type.Object(
   { name: Type.Optional(name), tier: Type.Optional(tierName) },
-  { ...strict, minProperties: 1, description: 'What is absent stays.', examples: [{ tier: 'enterprise' }] },
+  {
+    ...strict,
+    minProperties: 1,
+    description: 'Fields that are left out stay unchanged.',
+    examples: [{ tier: 'enterprise' }],
+  },
 )
 export type TenantChange = Type.Static<typeof TenantChange>
 
 export const Tier = strictObject({
   name: Type.String(),
-  weight: Type.Integer({ description: 'Its share of the workers, against other tenants that have work.' }),
+  weight: Type.Integer({ description: 'Its share of the workers, relative to other tenants with work.' }),
   history_days: Type.Integer(),
   payload_bytes_max: Type.Integer(),
   retries_max: Type.Integer(),
   interval_seconds_min: Type.Integer(),
   priority_best: Type.Integer({ description: 'The smallest number allowed; 1 is the most urgent.' }),
   dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
-  requests_per_second: integerOrNull('Of the API, on average; twice as many at once. Null: no limit.'),
+  requests_per_second: integerOrNull(
+    'Average rate of API requests; bursts may be twice as large. Null: no limit.',
+  ),
 })
 
 export const Tenant = describedObject('The tenant.', {
   tenant_id: uuid,
   name: Type.String(),
   tier: Tier,
-  created_at: instant('When it was made.'),
+  created_at: instant('Time of creation.'),
 })
 export type Tenant = Type.Static<typeof Tenant>
 

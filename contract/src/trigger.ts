@@ -12,13 +12,13 @@ export const TriggerRequest = Type.Object(
 )
 export type TriggerRequest = Type.Static<typeof TriggerRequest>
 
-export const TriggerReply = describedObject('The execution that was made.', {
+export const TriggerReply = describedObject('The new execution.', {
   execution_id: uuid,
   job_id: uuid,
   status: Type.Literal('PENDING'),
   scheduled_time: instant('Now.'),
   graph_run_id: textOrNull(
-    'The graph run that it starts, with all that runs after the job; null: it runs alone.',
+    'The graph run that it starts, with all dependents of the job; null: the job is in no graph.',
   ),
 })
 export type TriggerReply = Type.Static<typeof TriggerReply>
@@ -29,31 +29,34 @@ export const triggersMax = 1_000
 export const TriggerManyRequest = Type.Object(
   {
     payload_overrides: Type.Optional(
-      Type.Array(anyJson('Sent to one of them instead of the payload of the job; null is a payload too.'), {
-        minItems: 1,
-        maxItems: triggersMax,
-        description: 'An execution for each, in this order. Either this or `count`.',
-      }),
+      Type.Array(
+        anyJson('Sent with one execution instead of the payload of the job; null is a payload too.'),
+        {
+          minItems: 1,
+          maxItems: triggersMax,
+          description: 'One execution for each payload, in this order. Either this or `count`.',
+        },
+      ),
     ),
     count: optionalInteger({
       minimum: 1,
       maximum: triggersMax,
-      description: 'So many executions with the payload of the job. Either this or `payload_overrides`.',
+      description: 'Number of executions with the payload of the job. Either this or `payload_overrides`.',
     }),
   },
   { ...strict, examples: [{ payload_overrides: [{ user: 1 }, { user: 2 }] }, { count: 100 }] },
 )
 export type TriggerManyRequest = Type.Static<typeof TriggerManyRequest>
 
-export const TriggerManyReply = describedObject('The executions that were made.', {
+export const TriggerManyReply = describedObject('The new executions.', {
   job_id: uuid,
   status: Type.Literal('PENDING'),
   scheduled_time: instant('Now.'),
   execution_ids: Type.Array(uuid, {
-    description: 'In the order in which they were asked for.',
+    description: 'In the order of the request.',
   }),
   graph_run_ids: Type.Array(uuid, {
-    description: 'The graph runs that they start, one for each; none: they run alone.',
+    description: 'The graph runs that they start, one for each; empty: the job is in no graph.',
   }),
 })
 export type TriggerManyReply = Type.Static<typeof TriggerManyReply>

@@ -1,5 +1,5 @@
-// Workers, and the protocol of a worker in the user's own process: it registers, claims executions of its handlers,
-// says every few seconds that it lives and how they go, and reports how they ended. Other languages generate from this.
+// Workers, and the protocol of a worker in the user's own process: it registers, claims executions for its handlers,
+// sends heartbeats with their progress, and reports their results. Clients in other languages are generated from this.
 import Type from 'typebox'
 import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
 import { handlerPattern, labelPattern } from './executors/worker.ts'
@@ -21,30 +21,32 @@ import {
   uuidGiven,
 } from './shapes.ts'
 
-/** Executions in one claim or report, at most. */
+/** Maximum executions in one claim or report. */
 export const claimMax = 1_000
 export const claimWaitSecondsMax = 25
 export const logLinesMax = 1_000
 
-const workerId = uuidGiven('As the registration answered.')
-const executionId = uuidGiven('Of the execution.')
-const attemptNumber = Type.Integer({ minimum: 1, maximum: 32_767, description: 'As it was claimed.' })
+const workerId = uuidGiven('The id from the registration.')
+const executionId = uuidGiven('The execution.')
+const attemptNumber = Type.Integer({ minimum: 1, maximum: 32_767, description: 'As in the claim.' })
 const fence = Type.Integer({
   minimum: 0,
   maximum: 2_147_483_647,
-  description: 'As it was claimed; a claim that is no longer yours has another one.',
+  description: 'As in the claim. A later claim of the same execution has another fence.',
 })
 
 export const WorkerItem = strictObject({
   worker_id: uuid,
-  tenant_id: textOrNull('Whose handlers it runs; null: it is a part of the installation.'),
+  tenant_id: textOrNull('The tenant whose handlers it runs; null: it is a part of the installation.'),
   host: Type.String(),
   version: Type.String(),
   labels: Type.Array(Type.String()),
-  executors: Type.Array(Type.String(), { description: 'What it runs: http, worker, shell, artifact.' }),
+  executors: Type.Array(Type.String(), {
+    description: 'The executors that it runs: http, worker, shell, artifact.',
+  }),
   handlers: Type.Array(Type.String()),
-  status: oneOf(['ACTIVE', 'DRAINING', 'DEAD'], 'DEAD: no beat for 10 s.'),
-  capacity: Type.Integer({ description: 'Executions it runs at once, at most.' }),
+  status: oneOf(['ACTIVE', 'DRAINING', 'DEAD'], 'DEAD: no heartbeat for 10 s.'),
+  capacity: Type.Integer({ description: 'Maximum number of executions that it runs at once.' }),
   current_load: Type.Integer(),
   registered_at: Type.String({ format: 'date-time' }),
   last_heartbeat: Type.String({ format: 'date-time' }),
@@ -62,10 +64,10 @@ export const RegisterRequest = Type.Object(
       minimum: 1,
       maximum: 10_000,
       default: 50,
-      description: 'Executions at once, at most.',
+      description: 'Maximum number of executions at once.',
     }),
     host: optionalText({ minLength: 1, maxLength: 255 }),
-    version: optionalText({ minLength: 1, maxLength: 64, description: 'Of your program.' }),
+    version: optionalText({ minLength: 1, maxLength: 64, description: 'The version of your program.' }),
   },
   { ...strict, examples: [{ handlers: ['send-report'], labels: ['eu-west'], capacity: 50 }] },
 )
@@ -73,9 +75,9 @@ export type RegisterRequest = Type.Static<typeof RegisterRequest>
 
 export const Registered = strictObject({
   worker_id: uuid,
-  heartbeat_seconds: Type.Integer({ description: 'How often to send a heartbeat.' }),
+  heartbeat_seconds: Type.Integer({ description: 'Interval of heartbeats.' }),
   lease_seconds: Type.Integer({
-    description: 'Without a heartbeat for this long the worker is dead, and what it held runs elsewhere.',
+    description: 'A worker without a heartbeat for this long is dead, and its executions run elsewhere.',
   }),
 })
 export type Registered = Type.Static<typeof Registered>
@@ -88,13 +90,13 @@ export const ClaimRequest = strictObject({
     minimum: 0,
     maximum: claimWaitSecondsMax,
     default: 0,
-    description: 'When there is nothing: how long to wait for something before answering with nothing.',
+    description: 'Time to wait for an execution if there is none.',
   }),
   running: Type.Optional(
     Type.Array(executionId, {
       maxItems: 10_000,
       description:
-        'Everything it holds, also what it has not started and what it has reported without an answer. Needed after a claim whose answer was lost: what the worker is thought to hold besides is handed back. Claims with it must follow each other.',
+        'All executions that the worker holds, including executions that it has not started and executions whose report was not answered. Needed after a claim whose response was lost: other executions recorded for this worker are handed back. Claims with this field must not run in parallel.',
     }),
   ),
 })
@@ -106,20 +108,24 @@ export const ClaimedExecution = strictObject({
   job_name: Type.String(),
   handler: Type.String(),
   kind: Type.String(),
-  scheduled_time: instant('The slot, or when it was triggered.'),
+  scheduled_time: instant('The slot, or the time of the trigger.'),
   attempt_number: Type.Integer(),
   fence: Type.Integer(),
   idempotency_key: Type.String({ description: 'The same for every attempt.' }),
   timeout_seconds: Type.Number({
     description:
-      'How long this attempt may take; less than the job says when all attempts together have less left.',
+      'Maximum duration of this attempt; shorter than the time-out of the job if `total_timeout_seconds` leaves less.',
   }),
-  heartbeat_timeout_seconds: integerOrNull('For how long the attempt may be silent; null: for ever.'),
-  payload: Type.Optional(anyJson('Absent: it has none.')),
-  checkpoint: Type.Optional(anyJson('What the attempt before left for this one; absent: nothing.')),
-  graph_run_id: textOrNull('The graph run it belongs to; null: it runs alone.'),
+  heartbeat_timeout_seconds: integerOrNull(
+    'Maximum time between signs of life of the attempt; null: no limit.',
+  ),
+  payload: Type.Optional(anyJson('The input of the execution; absent: none.')),
+  checkpoint: Type.Optional(anyJson('Data that the previous attempt left for this one; absent: none.')),
+  graph_run_id: textOrNull('The graph run it belongs to; null: none.'),
   parents: Type.Optional(
-    Type.Array(Parent, { description: 'What it runs after, and how that ended; absent: nothing.' }),
+    Type.Array(Parent, {
+      description: 'The executions that it depends on, with their results; absent: none.',
+    }),
   ),
 })
 export type ClaimedExecution = Type.Static<typeof ClaimedExecution>
@@ -133,21 +139,21 @@ export const LogLineGiven = strictObject({
   message: Type.String({ maxLength: 8_192 }),
 })
 
-export const LogPartGiven = describedObject('Of each attempt the first 256 KB are kept.', {
+export const LogPartGiven = describedObject('Lines of the log. The first 256 KB of each attempt are kept.', {
   first_line: Type.Integer({
     minimum: 0,
     maximum: 999_000,
     description:
-      'The number of its first line in the log of the attempt, from 0: a line that is there is not written again.',
+      'The number of the first line in the log of the attempt, from 0: an existing line is not written again.',
   }),
   lines: Type.Array(LogLineGiven, { minItems: 1, maxItems: logLinesMax }),
 })
 export type LogPartGiven = Type.Static<typeof LogPartGiven>
 
 const mark = { execution_id: executionId, attempt_number: attemptNumber, fence }
-const progress = Type.Number({ minimum: 0, maximum: 1, description: 'How far it is.' })
-const progressText = Type.String({ maxLength: 255, description: 'How far it is, in words.' })
-const checkpoint = anyJson('For the next attempt, should there be one. At most 64 KB.')
+const progress = Type.Number({ minimum: 0, maximum: 1, description: 'The finished fraction.' })
+const progressText = Type.String({ maxLength: 255, description: 'Progress in words.' })
+const checkpoint = anyJson('Data for the next attempt, if there is one. At most 64 KB.')
 
 /** POST /workers/heartbeat */
 export const WorkerHeartbeatRequest = strictObject({
@@ -156,7 +162,7 @@ export const WorkerHeartbeatRequest = strictObject({
     Type.Enum(['ACTIVE', 'DRAINING'], {
       type: 'string',
       default: 'ACTIVE',
-      description: 'DRAINING: it takes no more.',
+      description: 'DRAINING: it claims no more executions.',
     }),
   ),
   running: Type.Optional(
@@ -166,18 +172,19 @@ export const WorkerHeartbeatRequest = strictObject({
         running_ms: optionalInteger({
           minimum: 0,
           maximum: 2_147_483_647,
-          description: 'For how long it has run.',
+          description: 'Duration so far.',
         }),
         alive: optionalFlag({
           default: false,
-          description: 'The handler itself has given a sign since the last heartbeat, not only the worker.',
+          description:
+            'Whether the handler itself, not only the worker, gave a sign of life since the last heartbeat.',
         }),
         progress: Type.Optional(progress),
         message: Type.Optional(progressText),
         checkpoint: Type.Optional(checkpoint),
         logs: Type.Optional(LogPartGiven),
       }),
-      { maxItems: 10_000, description: 'Everything it runs.' },
+      { maxItems: 10_000, description: 'All running executions.' },
     ),
   ),
 })
@@ -185,11 +192,10 @@ export type WorkerHeartbeatRequest = Type.Static<typeof WorkerHeartbeatRequest>
 
 export const WorkerHeartbeatReply = strictObject({
   cancelled: Type.Array(uuid, {
-    description: 'Executions that somebody cancelled: stop them and report that they have ended.',
+    description: 'Cancelled executions: stop them and report that they have ended.',
   }),
   lost: Type.Array(uuid, {
-    description:
-      'Executions that are not this worker’s any more: stop them; what comes of them counts for nothing.',
+    description: 'Executions that this worker no longer holds: stop them; their results will be refused.',
   }),
 })
 export type WorkerHeartbeatReply = Type.Static<typeof WorkerHeartbeatReply>
@@ -197,14 +203,14 @@ export type WorkerHeartbeatReply = Type.Static<typeof WorkerHeartbeatReply>
 const errorGiven = strictObject({
   type: Type.Optional(Type.Enum(['HANDLER_ERROR', 'TIMEOUT'], { type: 'string', default: 'HANDLER_ERROR' })),
   message: Type.String({ maxLength: 8_192 }),
-  final: optionalFlag({ default: false, description: 'Trying again is no use.' }),
+  final: optionalFlag({ default: false, description: 'Do not retry.' }),
   retry_after_ms: optionalInteger({
     minimum: 0,
     maximum: retryAfterMsMax,
-    description: 'No next attempt before so long.',
+    description: 'Minimum time until the next attempt.',
   }),
 })
-const result = anyJson('What came of it; the first 4 KB of its JSON are kept.')
+const result = anyJson('The result; the first 4 KB of its JSON are kept.')
 
 /** POST /workers/report */
 export const ReportRequest = Type.Object(
@@ -215,7 +221,7 @@ export const ReportRequest = Type.Object(
         ...mark,
         status: oneOf(
           ['succeeded', 'failed', 'released'],
-          'released: it was not started, or is given up unharmed; another worker takes it, and no attempt is spent.',
+          'released: it was not started, or was stopped without side effects; another worker runs it, and no attempt is used.',
         ),
         duration_ms: optionalInteger({ minimum: 0, maximum: 2_147_483_647 }),
         result: Type.Optional(result),
@@ -249,17 +255,17 @@ export type ReportRequest = Type.Static<typeof ReportRequest>
 export const ReportReply = strictObject({
   accepted: Type.Integer(),
   cancelled: Type.Array(uuid, {
-    description: 'Accepted, but they ended CANCELLED: somebody had cancelled them.',
+    description: 'Accepted, but they ended CANCELLED because they had been cancelled.',
   }),
   refused: Type.Array(uuid, {
     description:
-      'They were not this worker’s any more (timed out, or run elsewhere since), or have another result on record.',
+      'This worker no longer held them (timed out, or run elsewhere since), or they have a different result on record.',
   }),
 })
 export type ReportReply = Type.Static<typeof ReportReply>
 
 export const GoodbyeReply = strictObject({
-  returned: Type.Integer({ description: 'Executions that were handed back, without an attempt spent.' }),
+  returned: Type.Integer({ description: 'Executions that were handed back without using an attempt.' }),
 })
 export type GoodbyeReply = Type.Static<typeof GoodbyeReply>
 
@@ -276,7 +282,9 @@ export type CompleteRequest = Type.Static<typeof CompleteRequest>
 
 export const CompleteReply = strictObject({
   execution_id: uuid,
-  status: Type.String({ description: 'Of the execution now: SUCCEEDED, RETRYING, FAILED, CANCELLED.' }),
+  status: Type.String({
+    description: 'The new status of the execution: SUCCEEDED, RETRYING, FAILED, CANCELLED.',
+  }),
 })
 export type CompleteReply = Type.Static<typeof CompleteReply>
 
@@ -293,8 +301,8 @@ export type HeartbeatRequest = Type.Static<typeof HeartbeatRequest>
 
 export const HeartbeatReply = strictObject({
   execution_id: uuid,
-  status: oneOf(['RUNNING', 'CANCELLING'], 'CANCELLING: somebody cancelled it; stop.'),
-  checkpoint: Type.Optional(anyJson('The latest one, of this attempt or one before; absent: there is none.')),
+  status: oneOf(['RUNNING', 'CANCELLING'], 'CANCELLING: the execution was cancelled; stop.'),
+  checkpoint: Type.Optional(anyJson('The latest checkpoint of this or a previous attempt; absent: none.')),
 })
 export type HeartbeatReply = Type.Static<typeof HeartbeatReply>
 
@@ -306,23 +314,23 @@ export const LogList = strictObject({
     strictObject({
       attempt_number: Type.Integer(),
       line: Type.Integer(),
-      at: instant('When it was said.'),
+      at: instant('Time of the line.'),
       level: oneOf(LOG_LEVELS),
       message: Type.String(),
     }),
   ),
-  next_cursor: textOrNull('Where to go on reading; null: nothing more will come.'),
+  next_cursor: textOrNull('Cursor of the next lines; null: there will be no more.'),
 })
 export type LogList = Type.Static<typeof LogList>
 
 /** GET /signing-key, POST /signing-key/rotate */
 export const SigningKey = strictObject({
   key: Type.String({
-    description: '`whsec_` and base64: what callbacks are signed with, as Standard Webhooks say.',
+    description: 'The key that signs callbacks, as in Standard Webhooks: `whsec_` and base64.',
   }),
-  created_at: instant('When it was made.'),
+  created_at: instant('Time of creation.'),
   previous_until: instantOrNull(
-    'Until then callbacks are signed with the key before, too; null: there is none.',
+    'Until then callbacks are also signed with the previous key; null: there is none.',
   ),
 })
 export type SigningKey = Type.Static<typeof SigningKey>

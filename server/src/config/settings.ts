@@ -25,7 +25,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const SETTINGS = {
   CARILLON_PORT: {
     fallback: '7420',
-    meaning: 'Port of the API. 0 to 65535; 0 takes any free port.',
+    meaning: 'Port of the API. 0 to 65535; 0 chooses a free port.',
     parse: wholeNumber(0, 65_535),
   },
   CARILLON_HOST: {
@@ -37,7 +37,7 @@ export const SETTINGS = {
   CARILLON_DATA: {
     fallback: '(`.carillon` in the checkout)',
     meaning:
-      'Directory that keeps the embedded PostgreSQL and the generated API key. Made when absent; relative to the current directory.',
+      'Directory for the data of the embedded PostgreSQL and the generated API key. Created if missing; relative to the current directory.',
     parse: directory,
   },
   CARILLON_DATABASE_URL: {
@@ -48,36 +48,36 @@ export const SETTINGS = {
   CARILLON_DATABASE_CONNECTIONS: {
     fallback: '16',
     meaning:
-      'Connections that each process opens to the database at most, besides two of its own for leases and wake-ups, and two for live views while somebody looks. 4 to 500.',
+      'Maximum number of database connections for each process. It opens two more for leases and wake-ups, and two more while live views are open. 4 to 500.',
     parse: wholeNumber(4, 500),
   },
   CARILLON_API_KEY: {
     fallback: '(generated, kept in the data directory)',
     meaning:
-      'The bootstrap operator key. 16 to 256 visible ASCII characters. Set the same one on every machine of a fleet.',
+      'The bootstrap operator key. 16 to 256 visible ASCII characters. Set the same key on every machine of a fleet.',
     parse: apiKey,
   },
   CARILLON_ROLES: {
     fallback: 'api,scheduler,worker,history',
     meaning:
-      'What this server does, separated by commas. `history` folds the numbers of dashboards and prunes history; schedulers stand in while no process of the installation has it.',
+      'Roles of this server, separated by commas. `history` folds the numbers of dashboards and prunes history; schedulers do that while no process of the installation has this role.',
     parse: roles,
   },
   CARILLON_PROCESSES: {
-    fallback: '(one for every two cores, 8 at most)',
+    fallback: '(one for every two cores, at most 8)',
     meaning:
-      'Server processes on this machine. 1 to 64. The first runs every role; each further one runs the roles without `api`. Without `scheduler` and `worker` the default is 1.',
+      'Number of server processes on this machine. 1 to 64. The first process has every role; each additional one has every role except `api`. The default is 1 if this server has neither `scheduler` nor `worker`.',
     parse: wholeNumber(1, 64),
   },
   CARILLON_DRAIN_SECONDS: {
     fallback: '(8 on embedded PostgreSQL, else 30)',
-    meaning: 'How long a stopping worker lets running attempts go on before it hands them back. 0 to 3600.',
+    meaning: 'Time that a stopping worker gives its running attempts before it gives them up. 0 to 3600.',
     parse: wholeNumber(0, 3_600),
   },
   CARILLON_OUTAGE_SECONDS: {
     fallback: '60',
-    meaning: 'How long running attempts may go on while the database is away. 10 to 86400.',
-    // Less than a worker's term would give up attempts because of a late beat.
+    meaning: 'Time that running attempts may continue while the database is unreachable. 10 to 86400.',
+    // A value below a worker's lease would give up attempts because of a late beat.
     parse: wholeNumber(10, 86_400),
   },
   CARILLON_MISFIRE_AFTER_SECONDS: {
@@ -94,7 +94,7 @@ export const SETTINGS = {
   CARILLON_PUBLIC_URL: {
     fallback: '(the address of the API while listening on loopback only, else none)',
     meaning:
-      'Where targets of jobs reach the API, as `https://jobs.example.com`: for those that answer 202 and complete later.',
+      'Address at which targets of jobs reach the API, such as `https://jobs.example.com`. Needed for targets that answer 202 and complete later.',
     parse: publicUrl,
   },
   CARILLON_LABELS: {
@@ -106,7 +106,7 @@ export const SETTINGS = {
   CARILLON_SHELL_COMMANDS: {
     fallback: '(none: no shell job runs here)',
     meaning:
-      'Programs that shell jobs may run: absolute paths, separated by commas. Nothing else is run. See docs/executors.md.',
+      'Programs that shell jobs may run: absolute paths, separated by commas. All other programs are refused. See docs/executors.md.',
     parse: commandPaths,
   },
   CARILLON_ARTIFACTS: {
@@ -117,22 +117,22 @@ export const SETTINGS = {
   },
   CARILLON_ARTIFACTS_DIR: {
     fallback: '(none)',
-    meaning: 'Directory with bundles for all tenants, as `ID.tar.gz`, besides those that were uploaded.',
+    meaning: 'Directory with bundles for all tenants, as `ID.tar.gz`, in addition to uploaded bundles.',
     parse: directory,
   },
   CARILLON_ARTIFACT_CPU_SECONDS: {
     fallback: '300',
-    meaning: 'CPU time that an attempt of a bundle may use. 1 to 86400.',
+    meaning: 'CPU time, in seconds, that an attempt of a bundle may use. 1 to 86400.',
     parse: wholeNumber(1, 86_400),
   },
   CARILLON_ARTIFACT_MEMORY_MB: {
     fallback: '512',
-    meaning: 'Memory that an attempt of a bundle may use, all its processes together. 64 to 1048576.',
+    meaning: 'Memory, in MB, that all processes of an attempt of a bundle may use together. 64 to 1048576.',
     parse: wholeNumber(64, 1_048_576),
   },
   CARILLON_COMMANDS_MAX: {
     fallback: '16',
-    meaning: 'Shell commands and bundles that run at once on this machine, at most. 1 to 1000.',
+    meaning: 'Maximum number of shell commands and bundles that run at once on this machine. 1 to 1000.',
     parse: wholeNumber(1, 1_000),
   },
   CARILLON_LOG_LEVEL: {

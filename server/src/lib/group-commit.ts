@@ -5,7 +5,7 @@ import { Unavailable } from './unavailable.ts'
 export interface GroupCommitOptions<Item> {
   /** Items in one write, at most. */
   itemsMax: number
-  /** How much an item adds to a write, such as its bytes, and how much a write takes. */
+  /** The weight of an item, such as its bytes, and the maximum weight of a write. */
   weigh: (item: Item) => number
   weightMax: number
   /** Items that wait, at most; more are refused. */
@@ -71,7 +71,7 @@ export class GroupCommit<Item, Answer> {
       })
       return 'written'
     } catch (error) {
-      // A database that is away may have taken the group all the same: writing again would write twice.
+      // An unreachable database may still have committed the group: writing again would write twice.
       const isAway = error instanceof Unavailable
       if (group.length === 1 || isAway) for (const { reject } of group) reject(error)
       // A single item is at fault; written alone, each gets its own outcome.

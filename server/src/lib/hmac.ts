@@ -5,9 +5,9 @@ import { createHmac, hash } from 'node:crypto'
 
 const blockBytes = 64
 const digestBytes = 32
-/** A longer text goes the ordinary way: there the hash itself dominates the cost. */
+/** A longer text uses `createHmac`: there the hash itself dominates the cost. */
 const textBytesMax = 4_096
-/** Of UTF-8, for each unit of a JavaScript string. */
+/** Maximum UTF-8 bytes for each unit of a JavaScript string. */
 const bytesPerUnitMax = 3
 
 /** Shared by all keys: the input of the hash is assembled here, a block and the text after it. */

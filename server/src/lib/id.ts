@@ -4,7 +4,7 @@ import type { Ids } from '../ports/ids.ts'
 import type { Random } from '../ports/random.ts'
 import type { EpochMs } from './time/epoch.ts'
 
-/** Below and above every id: where a page begins that goes on behind nothing. */
+/** Bounds below and above every id: the start of a first page. */
 export const firstId = '00000000-0000-0000-0000-000000000000'
 export const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 

@@ -1,6 +1,6 @@
 // A loop calls a step again and again until it is stopped: at once while the step says 'more', else after
 // a wait that wake() cuts short. A step that throws is reported and tried again, later each time, so a
-// database that is away costs one try every few seconds and nothing else.
+// database that is unreachable costs one try every few seconds and nothing else.
 import type { Random } from '../ports/random.ts'
 import type { Timers } from '../ports/timers.ts'
 

@@ -19,7 +19,7 @@ export function killGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Whether a process of the group lives. One that is dead and that nobody has asked for yet does not count. */
+/** Whether a process of the group is alive. A zombie does not count. */
 export function groupLives(group: number): boolean {
   if (process.platform === 'linux') return readMembers(new Set([group])).length > 0
   try {

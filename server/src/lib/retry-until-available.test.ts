@@ -17,7 +17,7 @@ test('a dependency that does not answer is asked again until it does', async () 
   assert.equal(asked, 4)
 })
 
-test('not for ever', async () => {
+test('a dependency that never answers is not asked for ever', async () => {
   const world = createVirtualWorld()
   const answer = assert.rejects(
     retryUntilAvailable(world, async () => {

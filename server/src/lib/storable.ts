@@ -1,4 +1,4 @@
-// Text from outside, as a database takes it.
+// Text from outside, made storable in the database.
 
 /** As PostgreSQL's text can hold it: neither with NUL nor with half a surrogate pair. */
 export function storable(text: string): string {

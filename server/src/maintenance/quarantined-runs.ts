@@ -19,7 +19,7 @@ export class QuarantinedRuns {
     return [...this.#aside.keys()]
   }
 
-  /** One that is to be tried again; null: none. */
+  /** A run to try again; null: none. */
   findDue(nowMs: number): string | null {
     const due = this.#aside.entries().find(([, { untilMs }]) => untilMs <= nowMs)
     return due?.[0] ?? null

@@ -32,6 +32,6 @@ export async function redriveDue(deps: RedriveDeps): Promise<'more' | 'idle'> {
     settled += redriven.length + jobDeleted.length
   }
   if (ready > 0) onReady()
-  // Nothing settled: others do the same at this moment.
+  // Nothing settled: other schedulers are doing the same.
   return due.length === lettersMax && settled > 0 ? 'more' : 'idle'
 }

@@ -28,6 +28,6 @@ export async function resumePaused({ jobs, onChanged }: ResumeDeps): Promise<'mo
     })
   }
   if (resumed > 0) onChanged()
-  // Nothing resumed: others do the same at this moment.
+  // Nothing resumed: other schedulers are doing the same.
   return found.length === jobsMax && resumed > 0 ? 'more' : 'idle'
 }

@@ -23,7 +23,7 @@ type BackfillOperation = Extract<Operation, { kind: 'backfill' }>
 
 /** While its executions end one after the other. */
 const busyMs = 20
-/** While nothing of it has ended since the last look. */
+/** While no execution of the backfill has ended since the last look. */
 const idleMs = 250
 
 export async function backfillSome(
@@ -46,7 +46,7 @@ export async function backfillSome(
   const range = { schedule: compiled.value.compiled, ...filter, isForward: order === 'asc' }
   const start = range.isForward ? filter.from - 1 : filter.to + 1
   const position = (operation.after === null ? start : Number(operation.after)) as EpochMs
-  // One more than may be made: it says whether this is the end.
+  // One slot more than may be created shows whether this is the end.
   const slots = takeSlots(range, position, maxConcurrent + 1)
   const outcome = await jobs.enqueueBackfill({
     tenantId,
@@ -80,7 +80,7 @@ interface BackfillRange {
   isForward: boolean
 }
 
-/** The next slots behind a position that no exclusion skips, at most so many. */
+/** The next slots after a position that no exclusion skips, up to a limit. */
 function takeSlots(range: BackfillRange, position: EpochMs, count: number): EpochMs[] {
   const slots: EpochMs[] = []
   let at = position

@@ -121,7 +121,7 @@ async function change(
   return true
 }
 
-/** Null: there is nothing to change, or it cannot be changed so. */
+/** Null: there is nothing to change, or the change is not possible. */
 function decide({ kind, options, createdBy: by }: JobOperation, job: JobState): JobWrite | null {
   const { reason = null, until = null } = options
   const write =

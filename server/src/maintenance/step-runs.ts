@@ -34,7 +34,7 @@ const pagesMax = 10
 const openMs = 1_000
 /** Hints come with every execution that ends, in a graph or not: while no run is open they are looked into no more often. */
 const calmMs = 20
-/** How often it is looked whether the slot of a root that is still to fire was skipped: nobody notes that. */
+/** Interval of the check whether an unfired root's slot was skipped: a skip writes no note. */
 const lookForUnfiredEveryMs = 1_000
 /** The floor while no run is open. */
 export const lookForRunsEveryMs = 1_000

@@ -157,7 +157,7 @@ test('when the time of all attempts is over the execution is, and waits for a pe
   assert.deepEqual([s.told[0]!.deadReason, s.after], ['TOTAL_TIMEOUT', [{ retries: false, running: true }]])
 })
 
-test('also between two attempts: then there was none that ran', async (t) => {
+test('the time of all attempts also ends an execution between two attempts', async (t) => {
   const s = await setup(t)
   const one = await s.start({ total_timeout_seconds: 50 })
   const retryAt = s.at(600 + 40)

@@ -17,9 +17,9 @@ export interface TimeOutDeps {
 }
 
 export interface AfterTimeOut {
-  /** Some are to be tried again. */
+  /** Some executions will be retried. */
   retries: boolean
-  /** Some were in the hands of a worker, which may stop them. */
+  /** A worker held some of them and may stop them. */
   running: boolean
 }
 
@@ -35,7 +35,7 @@ const workersFirstMs = 20_000
 /** So long after an outage targets may send the reports they could not send before. */
 const targetsFirstMs = 5_000
 
-/** For how long the store has answered without a break: in an outage nobody could beat, complete or report. */
+/** Uninterrupted uptime of the store: during an outage workers and targets could not beat, complete or report. */
 export class StoreUptime {
   #sinceMs: number | null = null
   #lookedMs = 0
@@ -75,7 +75,7 @@ export async function timeOutOverdue(
     tell(one, end)
   })
   if (ended.size > 0) deps.onTimedOut(after)
-  // Nothing ended: others do the same at this moment.
+  // Nothing ended: other schedulers are doing the same.
   return found.length === overdueMax && ended.size > 0 ? 'more' : 'idle'
 }
 
@@ -101,7 +101,7 @@ function endOf(one: Overdue, now: EpochMs, random: number): AttemptEnd {
     startedAt,
     finishedAt: startedAt === null ? now : epochMs(startedAt + durationMs!),
     durationMs,
-    // That its target has taken it is all that it answered.
+    // The target only answered that it accepted the call.
     httpStatus: one.state === 'awaiting' ? 202 : null,
     preview: null,
     error: errorOf(one),
@@ -135,7 +135,7 @@ function tell(one: Overdue, { outcome, retryAt, deadReason, durationMs, finished
   const { executionId, attempt, kind, executor, enqueuedAt } = one
   attemptFinished.emit({
     ...{ executionId, attempt, kind, executor, outcome, retryAt, deadReason, durationMs },
-    // An attempt that is late by its own doing says nothing of how late we are.
+    // An attempt that exceeded its own time says nothing about our delay.
     delayMs: null,
     endToEndMs: finishedAt - enqueuedAt,
   })

@@ -53,7 +53,7 @@ test('a retry becomes claimable at its time, not before, and claimers are notifi
   assert.deepEqual(ready, ['ready'])
 })
 
-test('it queues up as if it were new', async () => {
+test('a retry joins the queue as if it were new', async () => {
   const { wake, world, createJob, failFor, store } = await setup()
   const [executionId] = await failFor([await createJob({ priority: 4 })], 5_000)
   await world.advance(9_000)

@@ -49,13 +49,13 @@ export interface ActivityBucket {
   failed: number
   timedOut: number
   cancelled: number
-  /** Of graph runs. */
+  /** Skipped executions of graph runs. */
   skipped: number
   /** All recorded attempts, and how many of them were not the first of their execution. */
   attempts: number
   retries: number
   deadLetters: number
-  /** Of the last attempts of executions that were not cancelled. */
+  /** Sum over the last attempts of executions that were not cancelled. */
   durationMsSum: number
   durationMsMax: number
   /** First attempts of slots and triggers, and how many of them began so soon after they were due. */
@@ -77,7 +77,7 @@ export interface FailureGroup {
   jobId: string
   jobName: string
   errorType: ErrorType | null
-  /** Of the latest of them. */
+  /** The message of the latest failure. */
   message: string
   httpStatus: number | null
   count: number

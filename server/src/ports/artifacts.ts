@@ -49,6 +49,6 @@ export interface ArtifactQuery {
 export interface ArtifactPage {
   artifacts: ArtifactView[]
   more: boolean
-  /** Of all pages. */
+  /** Count over all pages. */
   total: number
 }

@@ -53,7 +53,7 @@ export interface ReportAnswer {
 }
 
 export interface AttemptUpdate extends AttemptMark {
-  /** The attempt itself has been heard of, not only its worker: its heartbeat timeout begins anew. */
+  /** The attempt itself, not only its worker, gave a sign of life: its heartbeat timeout restarts. */
   alive: boolean
   /** Kept if it leaves its batch with this note: one of its own started when it was claimed. */
   startedAt?: EpochMs

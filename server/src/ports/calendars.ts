@@ -6,7 +6,7 @@ export interface Calendars {
   get(tenantId: string, name: string): Promise<Calendar | null>
   /** By name, behind `after`. */
   list(query: CalendarQuery): Promise<CalendarPage>
-  /** Makes or replaces it. Schedulers are told of the jobs that name it and come due soon. */
+  /** Creates or replaces it. Schedulers get a note of the jobs that name it and come due soon. */
   put(order: CalendarOrder): Promise<PutOutcome>
   /** Not while a job that is not deleted names it. */
   delete(tenantId: string, name: string): Promise<'deleted' | 'in_use' | 'not_found'>

@@ -32,7 +32,7 @@ export interface DeadLetterQuery {
 export interface DeadLetterPage {
   deadLetters: DeadLetter[]
   more: boolean
-  /** Of the whole query; `totalMax` + 1 stands for more. */
+  /** Count over the whole query; `totalMax` + 1 means more than `totalMax`. */
   total: number
   /** When the oldest letter of the tenant came; null: it has none. */
   oldestAt: EpochMs | null
@@ -76,7 +76,7 @@ export interface LetterCluster {
   jobId: string
   jobName: string
   errorType: ErrorType | null
-  /** Of the newest of them. */
+  /** The message of the newest dead letter. */
   message: string | null
   httpStatus: number | null
   count: number

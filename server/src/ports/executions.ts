@@ -23,10 +23,10 @@ export interface ExecutionQuery {
   jobId: string | null
   status: ExecutionStatus | null
   kind: ExecutionKind | null
-  /** Of the latest attempt that ended. */
+  /** Error type of the latest ended attempt. */
   errorType: ErrorType | null
   deadLetter: boolean | null
-  /** Of the job. */
+  /** A tag of the job. */
   tag: string | null
   /** Part of the name, key or a tag of the job, or of the error message; in any case. */
   q: string | null
@@ -45,7 +45,7 @@ export interface ExecutionPage {
   executions: ExecutionSummary[]
   /** The next value for `before`; null: that was all. The page may be short, even empty, and not the last. */
   next: string | null
-  /** Of the whole query. Capped: there are at least so many. */
+  /** Count over the whole query. Capped: a lower bound. */
   total: number
   capped: boolean
 }
@@ -59,7 +59,7 @@ export interface ExecutionSummary {
   kind: ExecutionKind
   status: ExecutionStatus
   slot: EpochMs
-  /** Of the latest attempt; 0 before the first. */
+  /** Number of the latest attempt; 0 before the first. */
   attempt: number
   enqueuedAt: EpochMs
   startedAt: EpochMs | null
@@ -110,14 +110,14 @@ export interface Progress {
   /** 0 to 1; null: it said none. */
   fraction: number | null
   message: string | null
-  /** When its attempt was last heard of. */
+  /** Time of the latest sign of life of its attempt. */
   at: EpochMs
 }
 
 export interface UnderWay {
   /** Running executions first, then retrying, ready and waiting ones; the first `underWayMax` of them. */
   executions: UnendedExecution[]
-  /** Executions that were let go and have not ended; counted up to `totalMax`. */
+  /** Executions that were released and have not ended; counted up to `totalMax`. */
   letGo: number
   owed: { from: EpochMs; to: EpochMs } | null
 }
@@ -131,7 +131,7 @@ export interface UnendedExecution {
   /** In a batch it is ready, or running once that is claimed. */
   state: LiveState
   status: ExecutionStatus
-  /** Of the latest attempt; 0 before the first. */
+  /** Number of the latest attempt; 0 before the first. */
   attempt: number
   enqueuedAt: EpochMs
   startedAt: EpochMs | null

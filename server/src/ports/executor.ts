@@ -1,5 +1,5 @@
 // Runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
-// The worker keeps the time, the lease and the records; an executor only runs, and stops when told to.
+// The worker keeps the time, the lease and the records; an executor only runs the attempt, and stops when its signal aborts.
 
 import type { LogLevel } from '../domain/history/log.ts'
 import type { Execution } from '../domain/jobs/job.ts'
@@ -35,7 +35,7 @@ export interface LocalCall {
 
 export interface CallParent {
   jobId: string
-  /** The present key of the job. */
+  /** The current key of the job. */
   jobKey: string | null
   /** Null: nothing of it had ended. */
   executionId: string | null
@@ -45,7 +45,7 @@ export interface CallParent {
 }
 
 export interface CallContext {
-  /** The time is over, somebody cancelled it, or it is not ours any more. */
+  /** Aborted when the time is over, the execution was cancelled, or this worker no longer holds it. */
   signal: AbortSignal
   log(level: LogLevel, message: string): void
   /** A sign of life, perhaps with progress and a checkpoint for the next attempt. */

@@ -25,7 +25,7 @@ export const lateMsMax = 10_000
 export const feedItemsMax = 100
 /** Rows of all tenants that are scanned for executions under way, the latest of them. */
 export const underWayRowsMax = 2_000
-/** Jobs, operations and graph runs that are told in a look, of each. */
+/** Maximum number of jobs, of operations and of graph runs in one read. */
 export const feedOthersMax = 20
 
 export interface FeedQuery {
@@ -93,6 +93,6 @@ export interface FeedOperation {
 export interface FeedRun {
   runId: string
   status: RunStatus
-  /** How many of its jobs have which status; let go and not yet ended is PENDING here. */
+  /** Number of its jobs in each status; released and not yet ended is PENDING here. */
   counts: Partial<Record<ExecutionStatus, number>>
 }

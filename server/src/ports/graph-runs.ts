@@ -1,5 +1,5 @@
 // Graph runs. The end of an execution of a run only leaves a note; its consequences are decided here, a run at a time,
-// under the lock of the run: so each node goes once, and each run ends once.
+// under the lock of the run, so that each node is released once and each run ends once.
 
 import type { Edge } from '../domain/graphs/graph.ts'
 import type {
@@ -29,7 +29,7 @@ export interface RunSteps {
    * locked by others are left out, and runs that would be too much for one step: the first are taken first.
    */
   step(runIds: readonly string[], tools: RunTools): Promise<Stepped>
-  /** Forgets runs that ended longer ago than the history of their tenant reaches. Returns how many. */
+  /** Prunes runs that ended before the history retention of their tenant. Returns their number. */
   prune(limit: number): Promise<number>
 }
 
@@ -47,11 +47,11 @@ export interface Stepped {
   waiting: boolean
   /** Running executions were cancelled. */
   cancelled: boolean
-  /** Runs that ended, by how. */
+  /** Final statuses of the runs that ended. */
   over: RunStatus[]
   /** Executions that were skipped, or cancelled before they ran. */
   settled: SettledAttempt[]
-  /** Some were left to another step, because the others were enough for one. Absent: none. */
+  /** Some runs were left for another step, because this one was full. Absent: none. */
   left?: true
 }
 
@@ -65,8 +65,7 @@ export interface GraphRuns {
   /** Newest first, by scheduled time. */
   list(query: RunQuery): Promise<RunPage>
   /**
-   * Ends every execution of the run that has not ended; running ones once they have stopped. None of its nodes goes any
-   * more.
+   * Ends every execution of the run that has not ended; running ones once they have stopped. No further node is released.
    */
   cancel(target: { tenantId: string; runId: string; message: string }): Promise<CancelRunOutcome>
   /** New executions, of the present versions of their jobs, in place of the ones that did not succeed. */
@@ -83,7 +82,7 @@ export interface GraphRuns {
 export const parentResultsMax = 1_048_576
 /** Executions per query for parents, so that all their results are bounded too. */
 export const parentsPerLook = 50
-/** A run is resumed so often at most. */
+/** Maximum number of resumes of a run. */
 export const resumesMax = 100
 
 export interface Graph {
@@ -112,12 +111,12 @@ export interface RunView extends RunSummary {
 
 export interface RunNodeView {
   jobId: string
-  /** The present name. */
+  /** The current name of the job. */
   jobName: string
   version: number
   role: NodeRole
   state: NodeState
-  /** That of the execution while there is one, else of the state. */
+  /** Status of its execution while there is one, else derived from the state of the node. */
   status: ExecutionStatus
   executionId: string | null
   attempt: number
@@ -128,7 +127,7 @@ export interface RunNodeView {
   error: { type: string; message: string } | null
   /** Why its execution was skipped, in a sentence; null: it was not, or has none. */
   skipMessage: string | null
-  /** Executions that others took the place of, oldest first. */
+  /** Executions that were replaced by a resume, oldest first. */
   replaced: string[]
 }
 
@@ -154,7 +153,7 @@ export interface RunPage {
 export type CancelRunOutcome =
   /** Nothing of it was running: it has ended. */
   | { kind: 'cancelled'; settled: SettledAttempt[] }
-  /** It had ended so already. */
+  /** It was already cancelled. */
   | { kind: 'cancelled_before' }
   /** Something was running, and is being stopped. */
   | { kind: 'cancelling'; settled: SettledAttempt[] }
@@ -168,8 +167,8 @@ export type ResumeOutcome =
   /** Every node has succeeded, or was skipped because of other nodes. */
   | { kind: 'nothing' }
   /**
-   * Of a root that does not allow overlaps something is under way: another run, or an execution that runs alone. Neither: it
-   * has late slots that are still to run.
+   * A root that does not allow overlaps is busy: with another run, or with an execution that runs alone. Neither: it has
+   * late slots that still have to run.
    */
   | { kind: 'overlap'; jobId: string; runId: string | null; executionId: string | null }
   | { kind: 'too_often' }
@@ -177,9 +176,9 @@ export type ResumeOutcome =
 
 export interface ParentResult {
   jobId: string
-  /** The present key of the job. */
+  /** The current key of the job. */
   jobKey: string | null
-  /** Null: nothing of it has ended. */
+  /** Null: no execution of it has ended. */
   executionId: string | null
   status: ExecutionStatus
   /** The first 4 KB of its last attempt's result; null: nothing, or left out. */

@@ -1,4 +1,4 @@
-// Processes with the role `history`, as others see them. For liveness only: a process that is wrongly taken for alive or
+// Processes with the role `history`, as others see them. For liveness only: a process that is wrongly considered alive or
 // dead delays or doubles the work of folding, and every record is still counted once.
 
 export interface HistoryProcesses {

@@ -38,7 +38,7 @@ export type HttpErrorType =
   | 'INVALID_RESPONSE'
   | 'CANCELLED'
 
-/** Of the headers of an answer only content-type, retry-after and x-carillon-async are kept. */
+/** Only the headers content-type, retry-after and x-carillon-async of a response are kept. */
 export type HttpOutcome =
   | { kind: 'answered'; status: number; headers: Readonly<Record<string, string>>; preview: Uint8Array }
   | { kind: 'failed'; type: HttpErrorType; message: string }

@@ -13,7 +13,7 @@ export interface Jobs {
   /** The job, its first version and its cursor; with `immediate` also its one execution. */
   create(job: NewJob): Promise<'created' | 'key_taken' | GraphRefusal>
   get(tenantId: string, jobId: string): Promise<JobView | null>
-  /** Of the undeleted ones. */
+  /** The job with this key that is not deleted. */
   getByKey(tenantId: string, key: string): Promise<JobView | null>
   /**
    * Locks the job, lets `decide` choose the change, and writes it; null leaves the job alone. An error thrown by
@@ -72,7 +72,7 @@ export interface TriggerOrder {
   lane: string
   /** Replaces the job's payload; absent: the job's own. */
   payloadOverride?: unknown
-  /** Takes it as it is made, if it could start at once and nobody in the shared lane would go before it. Waits for nobody. */
+  /** Claims the execution on insert, if it could start at once and nothing in the shared lane would go before it. Never waits for a lock. */
   direct?: DirectWorker
 }
 
@@ -105,7 +105,7 @@ export interface BackfillOrder {
   tenantId: string
   jobId: string
   operationId: string
-  /** Of the backfill that have not ended, at most. */
+  /** Maximum executions of the backfill that have not ended. */
   unendedMax: number
   executions: readonly { executionId: string; slot: EpochMs; lane: string }[]
 }

@@ -1,4 +1,4 @@
-// Keeps the system going when a part is lost or waits. Every scheduler runs it; none leads.
+// Recovery from lost workers, and the release of waiting work. Every scheduler runs it; there is no leader.
 
 import type { Executor } from '../domain/jobs/job.ts'
 import type { AttemptEnd, SettledAttempt } from '../domain/queue/attempt.ts'
@@ -17,7 +17,7 @@ export interface Maintenance {
    * many losses. Returns the attempts that it held.
    */
   reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'>
-  /** Makes due retries claimable; returns how many. */
+  /** Makes due retries claimable; returns their number. */
   wake(limit: number): Promise<number>
   /** When the next retry comes due; null: none is waiting. */
   nextWakeAt(): Promise<EpochMs | null>
@@ -35,7 +35,7 @@ export interface Maintenance {
     jobIds: readonly string[],
     decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
   ): Promise<Released>
-  /** Executions past a deadline: of an attempt, of its silence, of all attempts, or to stop after a cancel. */
+  /** Executions past a deadline: for an attempt, its heartbeats, all attempts together, or the stop after a cancel. */
   findOverdue(limit: number): Promise<Overdue[]>
   /** Ends the executions that are still overdue and unchanged since they were found; returns them. */
   timeOut(ends: readonly TimedOut[]): Promise<string[]>
@@ -53,9 +53,9 @@ export interface Overdue {
   attempt: number
   losses: number
   fence: number
-  /** Of the attempt under way, when it was claimed unless it said otherwise; null: there is none. */
+  /** Start of the running attempt: as it reported, else the time of its claim; null: no attempt runs. */
   startedAt: EpochMs | null
-  /** Cancelled: somebody cancelled it and it did not stop in time. */
+  /** Cancelled: it was cancelled and did not stop in time. */
   cause: 'attempt' | 'silent' | 'total' | 'cancelled'
   timeoutSeconds: number
   totalTimeoutSeconds: number | null
@@ -73,7 +73,7 @@ export interface TimedOut {
 
 /** A plan with the data that executions of owed slots need. */
 export interface ReleaseOrder extends ReleasePlan {
-  /** One for each of the owed slots; each goes on the route of its job. */
+  /** One execution for each owed slot, on the route of its job. */
   executions: readonly { executionId: string; lane: string; priority: number; runId: string | null }[]
 }
 

@@ -9,7 +9,7 @@ export interface Partitions {
   /** Gives everything back at once. */
   leave(schedulerId: string): Promise<void>
   view(): Promise<PartitionView>
-  /** Takes the partitions that nobody holds; returns the taken ones. */
+  /** Takes partitions that no scheduler holds; returns the taken ones. */
   take(schedulerId: string, partitionIds: readonly number[]): Promise<number[]>
   release(schedulerId: string, partitionIds: readonly number[]): Promise<void>
   /** Ends a scheduler's lease if its counter is still the one that was seen. */

@@ -21,7 +21,7 @@ export interface Queue {
   finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer>
   /** Ends or hands back single executions. Missing are executions that were not held. */
   finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer>
-  /** Executions in this worker's hands that somebody has cancelled. */
+  /** Cancelled executions that this worker holds. */
   findCancelled(workerId: string): Promise<string[]>
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
@@ -39,7 +39,7 @@ export interface Waiting {
 
 export interface ClaimOrder {
   workerId: string
-  /** The best of a lane is taken, whichever of these routes it is on. */
+  /** The best execution of a lane is claimed, whichever of these routes it is on. */
   routes: readonly string[]
   lanes: readonly LaneShare[]
   hosts: readonly { host: string; count: number }[]
@@ -66,7 +66,7 @@ export interface ClaimedBatch {
   priority: number
   enqueuedAt: EpochMs
   rank: EpochMs
-  /** Of all of them. */
+  /** The kind of all executions of the batch. */
   kind: ExecutionKind
   positions: number[]
   jobIds: string[]
@@ -100,7 +100,7 @@ export interface ClaimedLive {
   suspect: boolean
   /** The graph run it belongs to; null: it runs alone. */
   runId: string | null
-  /** Of a claim of singles. */
+  /** Only in a claim of singles. */
   definition?: Definition
 }
 
@@ -119,22 +119,22 @@ export interface Definition extends DefinitionKey {
   jitterSeconds: number
 }
 
-/** How one claimed execution leaves the worker's hands. */
+/** How a worker gives up a claimed execution. */
 export type Ending =
   | { kind: 'ended'; end: AttemptEnd }
   /**
    * Still running: it leaves its batch and stays with this worker, under fence 1. Only for batches. `deadline`: when
-   * maintenance ends it, if nobody else has.
+   * maintenance ends it, if it has not ended by then.
    */
   | { kind: 'running'; startedAt: EpochMs; deadline: EpochMs }
-  /** Its target has taken it and will say how it ended: it has no worker any more, only a deadline. */
+  /** Its target accepted it and will report the result: it no longer has a worker, only a deadline. */
   | { kind: 'awaiting'; startedAt: EpochMs; deadline: EpochMs }
   /** Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. */
   | { kind: 'unstarted'; host: string | null }
 
 export interface FinishAnswer {
   missing: string[]
-  /** Executions that ended CANCELLED, regardless of the report: somebody had cancelled them. */
+  /** Executions that ended CANCELLED, regardless of the report, because they had been cancelled. */
   cancelled: string[]
   /**
    * Executions that were reported with their batch and had left it before: they are rows of their own, under fence 1, or

@@ -49,7 +49,7 @@ export interface RequestTerms {
 export interface Once {
   tenantId: string
   key: string
-  /** Of method, path, query and body: another request with this key is a mistake. */
+  /** Hash of method, path, query and body: a different request with this key is a mistake. */
   fingerprint: Uint8Array
 }
 

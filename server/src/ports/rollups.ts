@@ -50,8 +50,8 @@ export interface JobStats {
   succeeded: number
   failed: number
   timedOut: number
-  /** Of the last attempt of each; null: none is known. */
+  /** Mean over the last attempts; null: none is known. */
   averageDurationMs: number | null
-  /** Of the latest execution that ended, cancelled ones counted. */
+  /** Status of the latest ended execution, cancelled ones included. */
   lastStatus: ExecutionStatus | null
 }

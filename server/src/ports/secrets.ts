@@ -6,7 +6,7 @@ export interface Secrets {
   tokenKey(): Promise<Uint8Array>
   /** The keys that sign a tenant's callbacks now: one, or two for a day after a change. Newest first. */
   signingKeys(tenantIds: readonly string[]): Promise<TenantSigningKeys[]>
-  /** A new one; the one before is used beside it until `previousUntil`. */
+  /** A new key; the previous one stays in use until `previousUntil`. */
   rotateSigningKey(order: { tenantId: string; key: Uint8Array; previousUntil: EpochMs }): Promise<void>
 }
 

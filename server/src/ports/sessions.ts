@@ -16,7 +16,7 @@ export interface Sessions {
 
 export interface NewSession {
   hash: Uint8Array
-  /** Of the key that it stands for. */
+  /** Hash of the API key that the session stands for. */
   keyHash: Uint8Array
   forMs: number
 }

@@ -67,6 +67,6 @@ export interface SlotCount {
   /** In ranges that lie wholly between the two ends. */
   skipped: number
   capped: boolean
-  /** The ranges that reach over an end: how much of them lies between is for their schedule to say. */
+  /** The ranges that cross a bound: their schedule decides how many slots are inside. */
   edges: SkipRange[]
 }

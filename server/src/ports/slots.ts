@@ -1,4 +1,4 @@
-// The scheduler's operations on the store: which cursors come due, and to fire their slots. A slot fires once because
+// The scheduler's operations on the store: load due cursors, and fire their slots. A slot fires once because
 // its row is unique, regardless of the scheduler; a partition's lease only stops two schedulers from doing the same
 // work.
 import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/jobs/job.ts'
@@ -70,7 +70,7 @@ export interface Cursor {
 }
 
 export interface CursorCalendars {
-  /** All that are named; one that is gone is empty. */
+  /** All named calendars; a deleted one is empty. */
   entries: Calendars
   /** Grows with each change to any of them. */
   revision: number
@@ -94,8 +94,8 @@ export interface SlotToFire {
   /** A late slot is owed: where an on-time one would be skipped because of overlap, it waits. */
   late: boolean
   /**
-   * Of a plan that finds slots late: when that was. If the database's clock is far behind it, the planner's was wrong, and
-   * nothing is decided: early.
+   * When a plan with late slots was made. If the database's clock is far behind it, the planner's clock was wrong, and the
+   * answer is `early`.
    */
   plannedAt?: EpochMs
   /** Every slot from after this one to here is owed too, one after the other. Null: none. */
@@ -104,19 +104,19 @@ export interface SlotToFire {
   owedPaceMs: number
   /** The latest slot of the job that the caller knows to be recorded; null: it knows of none. */
   recordedAt: EpochMs | null
-  /** The slot before, to tell runs of equal skips. */
+  /** The slot before, to join ranges of equal skips. */
   previousSlot: EpochMs | null
   /** Slots that will not run: before this one, or up to it when `skip` is set. */
   skipped: readonly SkippedSlots[]
   /** Why it does not run itself: then it is only recorded. Misfire: it is the last of `skipped`. */
   skip: 'misfire' | 'exclusion' | null
-  /** Of a schedule with `max_runs`: how many that is, and how many run by this fire, owed ones included. */
+  /** For a schedule with `max_runs`: that number, and the number of slots that this fire runs, owed ones included. */
   runs: { max: number; count: number } | null
   /** The calendars it was planned with: when they have changed since, it is stale. */
   calendars: { names: readonly string[]; revision: number } | null
   /** The graph that its job is a root of, as the caller knows it: when it is another one by now, the slot is stale. */
   graphId: string | null
-  /** The graph run that it starts or joins; null: none. Such a one is always a row of its own. */
+  /** The graph run that it starts or joins; null: none. Such a slot always has a row of its own. */
   runId: string | null
   /**
    * Where the cursor moves with this fire; null: it stays. `slotAt` null: no slot is left, or, when it `awaits` the end
@@ -132,15 +132,15 @@ export interface CursorMove {
   awaits?: boolean
 }
 
-/** A fire decides at most one such slot per job: its decision bears on the next. */
+/** A fire decides at most one such slot per job, because the decision affects the next slot. */
 export function isDecidedAlone({ overlapPolicy, runs }: Pick<SlotToFire, 'overlapPolicy' | 'runs'>): boolean {
   return overlapPolicy !== 'ALLOW' || runs !== null
 }
 
 /**
- * taken: the slot has its record already. overlap, misfire, exclusion: recorded as skipped. owed: it waits for a live
- * execution. buffered: it has its execution, which waits to be released. early: the database's clock is not there yet.
- * stale: the job is no longer as the caller knows it. busy: its cursor is locked; try again soon.
+ * already_recorded: the slot has its record. overlap, misfire, exclusion: recorded as skipped. deferred: it is owed, and
+ * waits for a live execution. buffered: it has an execution, which waits to be released. early: the database's clock has
+ * not reached its time. stale: the caller's copy of the job is outdated. busy: its cursor is locked; try again soon.
  */
 export type FireAnswer = {
   jobId: string

@@ -14,7 +14,7 @@ export const WAKEUP_TOPICS = [
 ] as const
 export type WakeupTopic = (typeof WAKEUP_TOPICS)[number]
 
-/** Of an execution that is new in this lane, and that somebody waits for. */
+/** Topics of a new execution in this lane that a worker may wait for. */
 export function queueTopics(lane: string): WakeupTopic[] {
   return lane === sharedLane ? ['queue', 'shared'] : ['queue']
 }
@@ -24,7 +24,7 @@ export interface Wakeup {
   send(topic: WakeupTopic): void
 }
 
-/** Where hints are heard. */
+/** The receiving end of hints. */
 export interface WakeupSource {
   on(topic: WakeupTopic, listener: () => void): void
 }

@@ -35,7 +35,7 @@ export function sayStarted(started: Started): void {
   if (url !== null) {
     const key = operatorKey.file === null ? '$CARILLON_API_KEY' : `$(cat ${quote(operatorKey.file)})`
     const auth = `-H "Authorization: Bearer ${key}"`
-    // Sixty runs, one a second, then it is complete by itself.
+    // Sixty executions, one a second; then the job is complete.
     const body = {
       name: 'hello',
       schedule: 'R60/PT1S',
@@ -61,7 +61,7 @@ export function sayDemo(text: string): void {
 }
 
 export function sayUnbuilt(reason: string): void {
-  console.error(`carillon: The dashboard could not be built, all else runs: ${reason}`)
+  console.error(`carillon: The dashboard could not be built; everything else is running: ${reason}`)
 }
 
 export function sayStopping(): void {

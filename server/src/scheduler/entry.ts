@@ -32,7 +32,7 @@ export interface Entry extends Readonly<LateJob> {
   slot: EpochMs
   /** The latest slot that is known to be recorded: where the store begins to look for it. Null: none is known. */
   recordedAt: EpochMs | null
-  /** When the due queue hands it out: the slot's due time, or later when it must be tried again. */
+  /** When it leaves the due queue: the due time of the slot, or later if it must be tried again. */
   dueAt: EpochMs
   /** When its cursor was last written. */
   movedAt: EpochMs

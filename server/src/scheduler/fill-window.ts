@@ -83,7 +83,7 @@ export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   try {
     cursors = await slots.takeChanges(partitionIds, changesMax)
   } catch (error) {
-    // The changes may have been taken and the answer lost.
+    // The notes of changes may be consumed although the reply was lost.
     window.reload()
     deps.onReload()
     throw error

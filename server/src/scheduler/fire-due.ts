@@ -43,13 +43,13 @@ const slotsMax = 1_000
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
 /**
- * Fire loops that run beside each other, each with its own jobs out of the due queue: while one waits for its commit, or for
+ * Concurrent fire loops, each with its own jobs out of the due queue: while one waits for its commit, or for
  * our process, the others go on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
  */
 export const firesAtOnce = 3
-/** Slots of a fire that the worker beside us claims on insert, at most. A larger fire is claimed by all workers. */
+/** Maximum slots of a fire that the worker of this process claims on insert. A larger fire is claimed by all workers. */
 const directSlotsMax = 50
-/** A fire of small tenants with at most so many slots has the cores alone, for so long at most. */
+/** A fire of small tenants with at most this many slots runs alone, for at most this long. */
 const aloneSlotsMax = 50
 const aloneMsMax = 50
 const aloneLookMs = 2
@@ -97,7 +97,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
   return waitMs <= 0 ? 'more' : waitMs
 }
 
-/** The worker beside us claims the executions of a small fire on insert. `claimed`: how many. */
+/** The worker of this process claims the executions of a small fire on insert. `claimed`: their number. */
 async function fireSlots(
   { slots: store, directDispatch }: FireDeps,
   slots: readonly SlotToFire[],

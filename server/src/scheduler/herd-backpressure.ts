@@ -1,6 +1,6 @@
 // Whether a herd is being fired, so that workers hold back: a due slot is durable only once it is enqueued, and firing a
-// herd beside its own calls takes three times as long ([m] 50,000 due at once: 10.7 s against 3.4). After 20 s workers go on
-// all the same: where more is due than can ever be fired, calls must go on, or nothing ever ends.
+// herd during its own calls takes three times as long ([m] 50,000 due at once: 10.7 s against 3.4). After 20 s workers resume
+// in any case: where more is due than can ever be fired, calls must continue, or nothing ever ends.
 
 /** Due jobs that make a herd: more than come due in any second that a scheduler can keep up with. */
 const herdMin = 20_000

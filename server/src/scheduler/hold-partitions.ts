@@ -82,7 +82,7 @@ export class PartitionLease {
     return more
   }
 
-  /** Releases every partition, for good: others take them with their next look. To be repeated when it fails. */
+  /** Releases every partition permanently: other schedulers take them at their next look. Repeat it if it fails. */
   async leave(): Promise<void> {
     const { lease } = this.#deps
     this.#isOver = true

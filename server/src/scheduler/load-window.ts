@@ -1,7 +1,7 @@
 // How far each of our partitions is loaded into the due queue. Cursors that are due beyond that are only rows.
 //
 // States of a partition: unloaded (just taken, or after `reload`) -> loading (`begin`) -> loaded up to `until` (`end`).
-// A load that did not bring all rows covers up to its last one, and the next load goes on behind it; a load that fails
+// A load that did not read all rows covers up to its last one, and the next load continues after it; a load that fails
 // ends with `reload`.
 //
 // Invariants: a cursor that is due by `until` is in the due queue or in a load under way, so a job that fires meanwhile is

@@ -1,4 +1,4 @@
-// Distinguishes slots that are late because of an outage (a failover, a restart, a database that was away, a process that
+// Distinguishes slots that are late because of an outage (a failover, a restart, an unreachable database, a process that
 // stood still) from slots that are late because of load. The former are owed: they wait for each other. The latter are
 // slots like any other, and one that finds its predecessor under way overlaps with it: were they owed too, each would cost
 // several times as much when there is least to spend ([m] 10,000 a second on a machine that manages 8,300: 1,500 were run,

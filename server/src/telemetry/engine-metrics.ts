@@ -28,13 +28,10 @@ export function collectEngineMetrics(
     new Histogram({ name: `carillon_${name}`, help, buckets, registers })
 
   const fired = counter('jobs_triggered_total', 'Slots that became an execution.')
-  const repeated = counter(
-    'duplicates_refused_total',
-    'Slots that were already recorded when they were to fire.',
-  )
+  const repeated = counter('duplicates_refused_total', 'Fires of slots that were already recorded.')
   const tick = histogram(
     'trigger_tick_seconds',
-    'Time to fire the slots that were due together.',
+    'Time to fire a group of slots that were due together.',
     delayBuckets,
   )
   subscriptions.use(
@@ -47,34 +44,34 @@ export function collectEngineMetrics(
 
   const delay = histogram(
     'trigger_delay_seconds',
-    'From due, or requested, to the start of the call.',
+    'Delay from the due or requested time to the start of the call.',
     delayBuckets,
   )
   const endToEnd = histogram(
     'end_to_end_seconds',
-    'From due, or requested, to the end of an execution.',
+    'Time from the due or requested time to the end of the execution.',
     delayBuckets,
   )
   const duration = new Histogram({
     name: 'carillon_execution_duration_seconds',
-    help: 'How long attempts ran.',
+    help: 'Duration of attempts.',
     labelNames: ['executor'],
     buckets: durationBuckets,
     registers,
   })
   const executions = new Counter({
     name: 'carillon_executions_total',
-    help: 'Executions that ended.',
+    help: 'Ended executions.',
     labelNames: ['status', 'kind'],
     registers,
   })
-  const retries = counter('retries_total', 'Attempts that are followed by another one.')
-  const timeouts = counter('timeouts_total', 'Attempts that took too long.')
+  const retries = counter('retries_total', 'Attempts that were followed by a retry.')
+  const timeouts = counter('timeouts_total', 'Attempts that timed out.')
   const dead = counter('dead_letters_total', 'Executions that became dead letters.')
   const ratio = new RecentRatio(nowMs)
   new Gauge({
     name: 'carillon_success_ratio',
-    help: 'Share of the executions that succeeded, of those that ended in the last five minutes and were neither cancelled nor skipped; absent without any.',
+    help: 'Share of successes among executions that ended in the last five minutes and were neither cancelled nor skipped; absent if there were none.',
     registers,
     collect() {
       const value = ratioOf([ratio.counts(), ...elsewhere()])
@@ -108,24 +105,18 @@ export function collectEngineMetrics(
 
   const runs = new Counter({
     name: 'carillon_graph_runs_total',
-    help: 'Graph runs that ended.',
+    help: 'Ended graph runs.',
     labelNames: ['status'],
     registers,
   })
   subscriptions.use(events.graphRunFinished.subscribe(({ status }) => runs.inc({ status })))
 
-  const cancelled = counter('cancellations_total', 'Executions that were cancelled while no worker ran them.')
+  const cancelled = counter('cancellations_total', 'Executions cancelled while no worker ran them.')
   subscriptions.use(events.executionsCancelled.subscribe(({ executions: count }) => cancelled.inc(count)))
 
-  const fenced = counter(
-    'fenced_writes_total',
-    'Results that were refused because the execution had been reclaimed.',
-  )
+  const fenced = counter('fenced_writes_total', 'Results refused because the execution had been reclaimed.')
   subscriptions.use(events.attemptRefused.subscribe(() => fenced.inc()))
-  const unwritten = counter(
-    'history_write_errors_total',
-    'Writes of results that failed and are tried again.',
-  )
+  const unwritten = counter('history_write_errors_total', 'Failed writes of results, which are retried.')
   subscriptions.use(events.historyWriteFailed.subscribe(() => unwritten.inc()))
   return ratio
 }

@@ -1,4 +1,4 @@
-// Logs: one JSON object a line on standard error, or a short plain line when a person watches. Text is constant,
+// Logs: one JSON object a line on standard error, or a short plain line on a terminal. Text is constant,
 // facts are fields.
 import pino, { type DestinationStream } from 'pino'
 import type { Event } from './event.ts'
@@ -39,38 +39,46 @@ export function startLog(options: LogOptions): Disposable {
 
   on(events.postgresReady, 'info', 'embedded PostgreSQL is ready')
   on(events.postgresWaited, 'info', 'waiting for embedded PostgreSQL; after a crash it replays its log')
-  on(events.postgresLost, 'warn', 'lost embedded PostgreSQL; bringing it back')
+  on(events.postgresLost, 'warn', 'embedded PostgreSQL stopped; restarting it')
   on(events.databaseWaited, 'warn', 'the database does not answer yet; trying again')
   on(events.migrationApplied, 'info', 'migration applied')
-  on(events.schemaNewer, 'warn', 'the schema is newer than this program; going on with what both know')
+  on(
+    events.schemaNewer,
+    'warn',
+    'the schema is newer than this program; continuing, because it stays compatible',
+  )
   on(events.connectionLost, 'warn', 'an idle database connection was lost')
-  on(events.clockStepped, 'warn', 'the clock of the database and ours went apart; ours follows')
+  on(
+    events.clockStepped,
+    'warn',
+    'the clocks of the database and of this process diverged; following the clock of the database',
+  )
   on(
     events.clockLost,
     'error',
-    'the estimate of the database’s clock is not good enough; this scheduler holds no partitions until it is',
+    'the estimate of the database’s clock is too imprecise; this scheduler holds no partitions until it improves',
   )
-  on(events.clockRegained, 'info', 'the estimate of the database’s clock is good again')
-  on(events.processExited, 'error', 'a server process ended; starting it again')
+  on(events.clockRegained, 'info', 'the estimate of the database’s clock is precise again')
+  on(events.processExited, 'error', 'a server process exited; restarting it')
   on(events.workerRegistered, 'debug', 'worker registered')
-  on(events.workerLeaseLost, 'warn', 'others declared this worker dead; it goes on under a new id')
-  on(events.workerReclaimed, 'warn', 'a silent worker was declared dead')
-  on(events.schedulerExpelled, 'warn', 'a silent scheduler was declared dead; its partitions are free')
+  on(events.workerLeaseLost, 'warn', 'this worker was declared dead; it continues under a new id')
+  on(events.workerReclaimed, 'warn', 'a worker without heartbeats was declared dead')
+  on(
+    events.schedulerExpelled,
+    'warn',
+    'a scheduler without heartbeats was declared dead; its partitions are free',
+  )
   on(events.partitionsChanged, 'debug', 'partitions held')
   on(
     events.overdueFound,
     'error',
-    'overdue jobs were missing in memory and are fired now; please report this',
+    'overdue jobs were missing from memory and fire now; please report this bug',
   )
-  on(
-    events.attemptRefused,
-    'warn',
-    'a result came too late and was refused; the execution is no longer this worker’s',
-  )
+  on(events.attemptRefused, 'warn', 'a late result was refused; this worker no longer holds the execution')
   on(events.attemptFinished, 'trace', 'attempt finished')
   on(events.executionsCancelled, 'trace', 'executions cancelled')
   on(events.graphRunFinished, 'trace', 'graph run finished')
-  on(events.graphRunQuarantined, 'error', 'graph run quarantined: its step fails again and again')
+  on(events.graphRunQuarantined, 'error', 'graph run quarantined: its step failed repeatedly')
   on(events.slotsFired, 'trace', 'slots fired')
   on(events.loopFailed, 'warn', 'a step failed; trying again')
   on(events.requestFailed, 'error', 'a request failed')

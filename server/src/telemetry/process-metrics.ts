@@ -30,12 +30,12 @@ export class ProcessMetrics implements Disposable {
     this.#recent = collectEngineMetrics(this.#registry, this.#subscriptions, nowMs, elsewhere)
     const deaths = new Counter({
       name: 'carillon_worker_deaths_total',
-      help: 'Workers declared dead after they went silent.',
+      help: 'Workers declared dead because their heartbeats stopped.',
       registers,
     })
     const failures = new Counter({
       name: 'carillon_loop_failures_total',
-      help: 'Steps of background loops that failed and are tried again.',
+      help: 'Failed steps of background loops, which are retried.',
       labelNames: ['loop'],
       registers,
     })
@@ -43,7 +43,7 @@ export class ProcessMetrics implements Disposable {
     this.#subscriptions.use(events.loopFailed.subscribe(({ loop }) => failures.inc({ loop })))
   }
 
-  /** For the first process. Gauges are not in it: they are no sums. */
+  /** For the first process. Gauges are left out: they cannot be added up. */
   async report(utilization: number | null): Promise<ProcessReport> {
     const metrics = await this.#registry.getMetricsAsJSON()
     return {

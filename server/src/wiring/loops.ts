@@ -91,7 +91,7 @@ export const LOOPS = {
   'reclaim lost workers': {
     role: 'scheduler',
     everyMs: reclaimEveryMs,
-    does: 'Ends the leases of silent workers; their executions are queued again.',
+    does: 'Ends the leases of workers without heartbeats; their executions are queued again.',
   },
   'wake retries': {
     role: 'scheduler',
@@ -136,7 +136,7 @@ export const LOOPS = {
   'keep partitions': {
     role: 'scheduler',
     everyMs: 3_600_000,
-    does: 'Makes the daily partitions of the next two weeks; drops those past their retention.',
+    does: 'Creates the daily partitions of the next two weeks; drops partitions past their retention.',
   },
   prune: {
     role: 'scheduler',

@@ -28,13 +28,17 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
   metrics.gauges(
     {
       name: 'carillon_queue_depth',
-      help: 'Executions that wait for a worker, by band of priority.',
+      help: 'Executions that wait for a worker, by priority band.',
       label: 'band',
     },
     () => byBand(({ depth }) => depth),
   )
   metrics.gauges(
-    { name: 'carillon_queue_oldest_seconds', help: 'How long the oldest of them has waited.', label: 'band' },
+    {
+      name: 'carillon_queue_oldest_seconds',
+      help: 'Waiting time of the oldest execution that waits for a worker, by priority band.',
+      label: 'band',
+    },
     () => byBand(({ oldestSeconds }) => oldestSeconds),
   )
   metrics.gauges(
@@ -43,7 +47,7 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
       hot: await gauges.historyBytes(),
     }),
   )
-  metrics.gauge('carillon_overdue_jobs', 'Jobs whose slot is long over and that nobody fires.', () =>
+  metrics.gauge('carillon_overdue_jobs', 'Jobs with an overdue slot that no scheduler fires.', () =>
     gauges.overdueJobs(),
   )
   metrics.gauge('carillon_partitions_unowned', 'Partitions that no scheduler holds.', () =>
@@ -52,7 +56,7 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
   metrics.gauges(
     {
       name: 'carillon_partitions_held',
-      help: 'Partitions by the scheduler that holds them; each start of a scheduler has an id of its own.',
+      help: 'Partitions held by each scheduler; a scheduler gets a new id at each start.',
       label: 'scheduler',
     },
     async () => {
@@ -64,22 +68,22 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
   )
   metrics.gauge(
     'carillon_clock_uncertainty_seconds',
-    'How far this process may be off the database’s clock; above 1 a scheduler holds no partitions.',
+    'Largest possible error of this process’s estimate of the database’s clock; above 1 its scheduler holds no partitions.',
     async () => clock.uncertaintyMs() / 1_000,
   )
   metrics.gauge(
     'carillon_oldest_transaction_seconds',
-    'For how long the oldest transaction in the database has been open: what it sees cannot be cleared away.',
+    'Age of the oldest open transaction in the database; PostgreSQL cannot remove rows that it still sees.',
     () => gauges.oldestTransaction(),
   )
   metrics.gauge(
     'carillon_dead_letters',
-    'Dead letters; 10,001 stands for more.',
+    'Number of dead letters; 10,001 means more than 10,000.',
     async () => (await deadLetters.depth()).count,
   )
   metrics.gauge(
     'carillon_dead_letter_oldest_seconds',
-    'Age of the oldest dead letter; 0 without any.',
+    'Age of the oldest dead letter; 0 if there is none.',
     async () => {
       const { oldestAt } = await deadLetters.depth()
       return oldestAt === null ? 0 : (clock.databaseNow() - oldestAt) / 1_000
@@ -87,7 +91,7 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
   )
   metrics.gauge(
     'carillon_worker_utilization',
-    'Share of the HTTP workers that is in use; the mean of the processes of this start.',
+    'Share of the HTTP capacity in use: the mean of the processes of this server.',
     async () => reports.utilization(utilization()),
   )
   return metrics

@@ -3,7 +3,7 @@
 //
 //   requested   executions that claims under way ask for at most, until their answer is in flight or given up
 //   reserved    the part of `requested` that is being enqueued for this worker by a direct dispatch
-//   sideClaims  claims under way beside the claim loop: one in the shared lane, and one for each reservation
+//   sideClaims  claims in progress outside the claim loop: one in the shared lane, and one for each reservation
 //   hydrating   answered claims with executions that are not in flight yet
 //
 // Invariants: no counter is below zero; `reserved` is at most `requested`; nothing is requested beyond

@@ -3,7 +3,7 @@
 // executions in flight, `UnknownClaims` releases claims with a lost answer, `WorkerDirectDispatch` claims on insert.
 //
 // States: idle, or in a pass (`claimOnce`). A pass releases unknown claims, queries the lanes and hosts that have work,
-// divides the room among them and claims. While a pass waits for the store, one claim at most may run beside it in the
+// divides the room among them and claims. While a pass waits for the store, at most one side claim may run in the
 // shared lane (`claimSharedLane`), so that a quiet tenant does not wait until a herd's executions are in flight.
 //
 // Invariants: nothing is claimed without a lease or while the worker drains; a pass asks for no more than the room that
@@ -30,7 +30,7 @@ export interface ClaimDeps extends IntakeDeps, SideClaimsDeps {
   inFlight: InFlight
   /** The routes to claim from now. */
   routes: () => Promise<readonly string[]>
-  /** The scheduler beside us has more due than it can fire for a while, and an unfired slot is not durable yet. */
+  /** The scheduler of this process has more due than it can fire for a while, and an unfired slot is not durable yet. */
   isBackpressured: () => boolean
 }
 
@@ -104,13 +104,13 @@ export class Claimer {
     }
   }
 
-  /** Claims in the shared lane beside a pass that began before something was enqueued there. */
+  /** A side claim in the shared lane, for work enqueued there after the current pass began. */
   async claimSharedLane(): Promise<'more' | 'idle'> {
     const { inFlight, isDraining } = this.#deps
     const workerId = this.#deps.workerId()
     if (!this.#isClaiming || workerId === null || isDraining()) return 'idle'
     const routes = await this.#deps.routes()
-    // Room for a whole batch: an execution that is taken out of a batch costs several times as much.
+    // Room for a whole batch: an execution that leaves its batch costs several times as much.
     const hasRoom = this.#reservations.unrequested(inFlight) >= batchExecutionsMax
     const mayClaim = this.#mayClaimSharedLane && !this.#unknownClaims.isReconciling
     if (routes.length === 0 || !mayClaim || !hasRoom) return 'idle'

@@ -22,7 +22,7 @@ export function endingUnstarted({ isSuspect, prepared }: HeldExecution): Finishe
   return { kind: 'unstarted', host }
 }
 
-/** For an execution that leaves its batch and goes on. */
+/** For an execution that leaves its batch and continues. */
 export function runningOf({ startedAt, prepared }: HeldExecution): Extract<Ending, { kind: 'running' }> {
   const deadline = epochMs(startedAt! + prepared.timeoutMs + netMs)
   return { kind: 'running', startedAt: startedAt!, deadline }

@@ -38,7 +38,7 @@ export interface FinishDeps {
 
 /** The store's knowledge of results that it found no row for. */
 interface Missing {
-  /** By execution; none: the store knows nothing of it. */
+  /** By execution; absent: the store has no record of it. */
   own: ReadonlyMap<string, OwnAttempt['state']>
   isRepeated: boolean
   after: After
@@ -215,7 +215,7 @@ export class Finisher {
   #settleMissing(held: HeldExecution, workerId: string, { own, isRepeated, after }: Missing): void {
     const isAwaiting = held.end === null && held.awaitingUntil !== null
     if (own.get(held.executionId) === 'recorded') {
-      // The end that a target reported by itself was emitted then. A cancel that we had seen is not taken back.
+      // The end that a target reported itself was emitted at that time. A cancel that this worker has seen stays.
       if (isRepeated && !isAwaiting)
         emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, after)
     } else if (held.end === null && !isAwaiting) after.handedBack = true

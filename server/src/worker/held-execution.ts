@@ -21,13 +21,13 @@ export interface HeldExecution {
   readonly bodyOverride: string | null
   /** Null: derived from job and slot, or execution. */
   readonly idempotencyKey: string | null
-  /** The checkpoint of the attempt before, as the executor is to get it; null: none. */
+  /** The checkpoint of the previous attempt, in the form for the executor; null: none. */
   readonly checkpoint: { value: unknown } | null
   /** When the time of all attempts together is over; null: it is not limited. */
   readonly totalDeadline: EpochMs | null
   /** The graph run it belongs to; null: it runs alone. */
   readonly runId: string | null
-  /** The results of its parents, where the executor is to get them. */
+  /** The results of its parents, if the executor needs them. */
   readonly parents: readonly ParentResult[]
   /** It was lost with a worker that it may have killed. */
   readonly isSuspect: boolean

@@ -1,5 +1,5 @@
 // A worker's right to act: registered under a fresh id, kept by a beat every few seconds, given back at the end.
-// A worker that finds itself declared dead goes on under a new id; the executions of the old id are not its own.
+// A worker that finds itself declared dead continues under a new id; the executions of the old id no longer belong to it.
 import { hostname } from 'node:os'
 import { type Worker, type WorkerStatus, workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -18,7 +18,7 @@ export interface LeaseDeps {
 
 export type LeaseOptions = Omit<Worker, 'workerId' | 'host'>
 
-/** Others may declare us dead after the term. This much before its end we start nothing more. */
+/** Other processes may declare this worker dead after its lease. It starts nothing in this last part of the lease. */
 const marginMs = 2_000
 
 export class WorkerLease {

@@ -52,7 +52,7 @@ export const aheadMin = 300
 /**
  * Calls to hosts that may be claimed ahead where as many end within 200 ms: a burst is claimed in one go, not a part of it
  * whenever some have ended ([m] 1,000 due at once start within 77 to 88 ms, and 98 to 151 with 300). Executions that others
- * enqueue meanwhile find room beside it.
+ * enqueue in the meantime still find room.
  */
 export const aheadMax = 1_000
 /**
@@ -137,7 +137,7 @@ export class InFlight {
     return this.#endings.measure(this.#deps.clock.monotonicMs())
   }
 
-  /** Also the ended executions until they are recorded, so that none of ours is taken for an unknown claim. */
+  /** Includes ended executions until they are recorded, so that none of them counts as an unknown claim. */
   executionIds(): string[] {
     return [...this.#executions].map(({ executionId }) => executionId)
   }

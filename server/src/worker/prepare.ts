@@ -39,7 +39,7 @@ export interface PreparedLocal extends PreparedAny {
   readonly execution: Execution
 }
 
-/** The host of an execution that runs on this machine: no target is to be spared. */
+/** The host of an execution that runs on this machine: no limit of calls per host applies. */
 export const noHost = ''
 
 /** `version`: the version of the program. */

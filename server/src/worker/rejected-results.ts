@@ -1,4 +1,4 @@
-// Results that came too late: their execution had been taken from this worker. They change nothing, and are recorded as
+// Results that came too late: this worker no longer held their execution. They change nothing, and are recorded as
 // refused: as an event, and in the log of the execution, where people look for the cause. Bounded, and never a reason for
 // another write to fail.
 import { lineOfRefused } from '../domain/history/log.ts'

@@ -27,7 +27,7 @@ export interface LocalDeps {
   updates: Pick<AttemptUpdates, 'log' | 'update' | 'end'>
 }
 
-/** How long an executor may take to stop; then the attempt is over, even if it goes on. */
+/** Time for an executor to stop; after that the attempt is over, even if it continues. */
 export const stopMsMax = 30_000
 
 /** An end of null: the attempt was stopped because it is no longer ours, and its end is not known. */

@@ -1,4 +1,4 @@
-// Claims beside the claim loop: one in the shared lane while a pass of the loop is under way, and one for each direct
+// Claims outside the claim loop: one in the shared lane while a pass of the loop is in progress, and one for each direct
 // dispatch. The next pass of the loop may be as far away as its floor, so a side claim that leaves work for it asks for
 // a pass when it ends.
 //

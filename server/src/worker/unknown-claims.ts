@@ -3,7 +3,7 @@
 //
 // States: certain (no unknown claim is counted), uncertain (at least one is), reconciling (a release is due or under
 // way). The claim loop moves it: each pass calls `releaseUnknown` first.
-// Invariants: while it is reconciling, no claim begins beside the claim loop, for its executions would be released as
+// Invariants: while it is reconciling, no side claim begins, because its executions would be released as
 // unknown; a release waits until the last such claim is over; an unknown claim that is noted while a release is under
 // way stays counted for the next one.
 import type { Clock } from '../ports/clock.ts'

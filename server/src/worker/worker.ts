@@ -37,7 +37,7 @@ export interface WorkerDeps extends World {
   publicUrl: () => string | null
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   leases: Leases
-  /** A scheduler beside it has more to fire than it can for a while. Default: it never has. */
+  /** The scheduler of the same process has more to fire than it can for a while. Default: never. */
   isBackpressured?: () => boolean
   /** Called when there are results to record. */
   onEnded: () => void
@@ -64,7 +64,7 @@ export interface WorkerOptions {
   cancelGraceMs?: number
 }
 
-/** The upper bound: a cancelled call with a lost hint goes on for at most this much longer. */
+/** The upper bound: a cancelled call with a lost hint continues for at most this much longer. */
 export const pollCancellationsEveryMs = 3_000
 
 /** Writes at the end, at most: enough for the results of a full worker. */
@@ -170,7 +170,7 @@ export class Worker {
     return this.#claimer.isClaiming
   }
 
-  /** Beside a `claim` that is under way: see `Claimer`. */
+  /** A side claim while a `claim` is in progress: see `Claimer`. */
   claimSharedLane(): Promise<'more' | 'idle'> {
     return this.#claimer.claimSharedLane()
   }
@@ -239,7 +239,7 @@ export class Worker {
     await this.lease.drain()
   }
 
-  /** Whether nothing is in flight or about to be, and nothing is to be recorded. */
+  /** Whether nothing is in flight or about to be, and no result waits to be recorded. */
   get isIdle(): boolean {
     const isEmpty = this.inFlight.size === 0 && !this.#claimer.hasReservations
     return isEmpty && this.#finisher.pending === 0 && !this.#rejected.isWaiting

@@ -31,7 +31,7 @@ const quietMsMax = 10_000
 
 suite('a broken build is found', { concurrency: 2 }, () => {
   test('a slot that has neither an execution nor a skip is I1', { timeout: testMs }, async (t) => {
-    const { start, load, findsOnly } = await setup(t, 'slot that may wait is forgotten')
+    const { start, load, findsOnly } = await setup(t, 'buffered slot not written')
     const { url } = await start('api,scheduler,worker,history')
     // Few slots find the one before them under way: the target is quick.
     await load({ apiUrls: [url] }, () => realTimers.wait(25_000))
@@ -46,7 +46,7 @@ suite('a broken build is found', { concurrency: 2 }, () => {
   })
 
   test('two at once under a key for one is I20', { timeout: testMs }, async (t) => {
-    const { start, load, findsOnly } = await setup(t, 'key holds nobody back')
+    const { start, load, findsOnly } = await setup(t, 'key limit not counted')
     const { url } = await start('api,scheduler,worker,history')
     await load({ apiUrls: [url] }, () => realTimers.wait(15_000))
     await findsOnly('I20')
@@ -55,7 +55,7 @@ suite('a broken build is found', { concurrency: 2 }, () => {
   test('an execution that a dead worker held and that nobody runs again is reported as I14', {
     timeout: testMs,
   }, async (t) => {
-    const { start, load, findsOnly, faults, client } = await setup(t, 'reclaim drops what was held')
+    const { start, load, findsOnly, faults, client } = await setup(t, 'reclaim drops held executions')
     const { url } = await start('api,scheduler,history')
     const { program } = await start('worker')
     await load({ apiUrls: [url] }, async () => {

@@ -1,4 +1,4 @@
-// A bug that is put into the source while it is loaded: one line replaced by another. Nothing of it is in the program;
+// A bug that is put into the source while it is loaded: one line replaced by another. The program does not contain it;
 // if the line no longer exists, the bug cannot be planted, and an error says so.
 
 export interface PlantedBug {

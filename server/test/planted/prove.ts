@@ -17,7 +17,7 @@ const { values, positionals } = parseArgs({
 const bugs = positionals.length === 0 ? BUGS : positionals.map(findBug)
 const found: { bug: PlantedBug; hunt: Hunt }[] = []
 
-console.log('| Planted bug | What is wrong then | Found by | Seeds needed |')
+console.log('| Planted bug | Effect | Found by | Seeds needed |')
 console.log('|---|---|---|---|')
 for (const bug of bugs) {
   const result = await lookFor(bug)

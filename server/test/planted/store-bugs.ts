@@ -3,32 +3,31 @@ import type { PlantedBug } from './planted-bug.ts'
 
 export const STORE_BUGS: readonly PlantedBug[] = [
   {
-    name: 'slot that may wait is forgotten',
+    name: 'buffered slot not written',
     file: 'postgres/scheduling/fire-slots.sql.ts',
     find: "WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')",
     replace: "WHERE answer IN ('fired', 'overlap', 'misfire', 'exclusion')",
-    wrong: 'the cursor moves past a slot that was to wait, and neither it nor a skip is written',
+    wrong: 'the cursor moves past a slot that should wait, and neither the slot nor a skip is written',
   },
   {
     name: 'retry woken at once',
     file: 'postgres/queue/maintenance.sql.ts',
     find: "WHERE state = 'retrying' AND ready_at <= (SELECT clock_timestamp())",
     replace: "WHERE state = 'retrying' AND ready_at IS NOT NULL",
-    wrong: 'whoever wakes one retry wakes all of them, also those whose time has not come',
+    wrong: 'the loop that wakes due retries wakes every retry, including retries that are not due yet',
   },
   {
-    name: 'key holds nobody back',
+    name: 'key limit not counted',
     file: 'postgres/queue/maintenance.sql.ts',
     find: "l.concurrency_key = x.k AND l.state <> 'waiting') AS held",
     replace: "l.concurrency_key = x.k AND l.state = 'awaiting') AS held",
-    wrong: 'what has been let go does not count against the limit of its key',
+    wrong: 'released executions do not count against the limit of their key',
   },
   {
-    name: 'reclaim drops what was held',
+    name: 'reclaim drops held executions',
     file: 'postgres/queue/reclaim.sql.ts',
     find: 'WHERE h.cancel IS NULL`',
     replace: 'WHERE h.cancel IS NULL LIMIT 1`',
-    wrong:
-      'of the executions in the batches of a dead worker all are recorded as lost, and only one runs again',
+    wrong: 'all executions in the batches of a dead worker are recorded as lost, but only one runs again',
   },
 ]

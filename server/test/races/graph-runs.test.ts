@@ -92,7 +92,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await recordOf(race.client), { a: 'succeeded', b: 'succeeded', c: 'succeeded' })
   })
 
-  test(`PostgreSQL ${version}: also when one has looked before the other was done`, async (t) => {
+  test(`PostgreSQL ${version}: one process makes a run, also when the other looked before it was done`, async (t) => {
     const race = await createRace(t, version)
     const g = await makeGraph(race.s, 'a b>a')
     const runId = await g.trigger('a')

@@ -149,7 +149,7 @@ for (const pair of pairs) {
   })
 }
 
-test('all of them, hammered', async (t) => {
+test('all operations at once, hammered', async (t) => {
   const { client, moves, sessions } = await createWorld(t)
   const actors = Object.values(moves).flatMap((move) => sessions.map((session) => () => move(session)))
   const errors = await hammer(3_000, actors)

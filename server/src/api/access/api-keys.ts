@@ -52,9 +52,9 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.post<{ Body: ApiKeyRequest }>(
     '/api-keys',
-    postRoute(tag, 'admin', 'Make an API key', {
+    postRoute(tag, 'admin', 'Create an API key', {
       description:
-        'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
+        'The response contains the key. It is never shown again, not even in the repeated response to an `Idempotency-Key`.',
       body: ApiKeyRequest,
       created: CreatedApiKey,
       options: { onSend: addMadeKey },
@@ -81,7 +81,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
           expiresAt,
         })
         if (made === 'too_many') {
-          throw new ApiError('TOO_MANY_API_KEYS', 'There are 1,000 keys that are not revoked.')
+          throw new ApiError('TOO_MANY_API_KEYS', 'The tenant has 1,000 keys that are not revoked.')
         }
         madeKeys.set(request, key)
         const headers = { location: `/api/v1/api-keys/${made.keyId}` }
@@ -93,7 +93,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
   app.get<{ Querystring: ApiKeyListQuery }>(
     '/api-keys',
     route(tag, 'admin', 'The API keys of the tenant, newest first', {
-      description: 'Revoked and expired ones too.',
+      description: 'Including revoked and expired keys.',
       querystring: ApiKeyListQuery,
       answer: ApiKeyList,
     }),
@@ -111,7 +111,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    route(tag, 'admin', 'One API key, without the key itself', { querystring: {}, answer: ApiKey }),
+    route(tag, 'admin', 'One API key, without its secret', { querystring: {}, answer: ApiKey }),
     async ({ caller, params }): Promise<ApiKey> => {
       const keyId = readKeyId(params)
       const key = await apiKeys.get(ownersFor(caller), keyId)
@@ -122,8 +122,8 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.patch<{ Params: KeyParams; Body: ApiKeyChange }>(
     '/api-keys/:key_id',
-    writeRoute(tag, 'admin', 'Rename an API key, or set when it expires', {
-      description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
+    writeRoute(tag, 'admin', 'Rename an API key, or change its expiry', {
+      description: 'Scopes cannot be changed: create another key. Other servers apply the change within 5 s.',
       body: ApiKeyChange,
       answer: ApiKey,
       options: { onSend: forget },
@@ -142,7 +142,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
   app.delete<{ Params: KeyParams }>(
     '/api-keys/:key_id',
     writeRoute(tag, 'admin', 'Revoke an API key', {
-      description: 'For good. On this server at once, on others within 5 s.',
+      description: 'Permanently. On this server at once, on other servers within 5 s.',
       gone: 'It is revoked.',
       options: { onSend: forget },
     }),
@@ -171,7 +171,7 @@ function readKeyId({ key_id: given }: KeyParams): string {
 /** The owner of the keys that are created or listed. */
 function ownerFor(caller: Caller, operator: boolean): KeyOwner {
   if (!operator) return caller.tenantId
-  if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'The keys of operators are for operators.')
+  if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'Only operators may use the keys of operators.')
   return null
 }
 

@@ -98,7 +98,7 @@ export function identifyKeys({
 export function checkTenant({ headers, caller }: FastifyRequest): void {
   const named = headers['x-tenant-id']
   if (named === undefined || String(named).toLowerCase() === caller.tenantId) return
-  throw new ApiError('TENANT_MISMATCH', 'X-Tenant-ID names another tenant than that of the API key.')
+  throw new ApiError('TENANT_MISMATCH', 'X-Tenant-ID does not name the tenant of the API key.')
 }
 
 function readBearer(request: FastifyRequest): string {

@@ -22,7 +22,10 @@ export function checkScope({ method, caller, routeOptions }: FastifyRequest): vo
   const wanted = routeOptions.config.scope!
   if (wanted === 'any') return
   if (wanted === 'operator' && !caller.operator) {
-    throw new ApiError('OPERATOR_ONLY', 'The API key belongs to a tenant; this is for operators.')
+    throw new ApiError(
+      'OPERATOR_ONLY',
+      'The API key belongs to a tenant; this request needs an operator key.',
+    )
   }
   const changes = method !== 'GET' && method !== 'HEAD'
   const scope = wanted !== 'operator' ? wanted : changes ? 'admin' : 'read'

@@ -20,7 +20,7 @@ export function requireOwnPage(request: Headers, publicUrl: string | null): void
   if (request.headers[CLIENT_HEADER.name] !== CLIENT_HEADER.value) {
     throw new ApiError(
       'UNAUTHENTICATED',
-      'A session counts only with the header X-Carillon-Client: dashboard. Programs send an API key.',
+      'A session needs the header X-Carillon-Client: dashboard. Programs should send an API key.',
     )
   }
   refuseForeignOrigin(request, publicUrl)
@@ -33,7 +33,7 @@ export function refuseForeignOrigin({ headers }: Headers, publicUrl: string | nu
   const own = [host?.toLowerCase(), publicUrl === null ? undefined : new URL(publicUrl).host]
   // A default port is named in neither of the two, or in the Host header only.
   if (from !== null && own.some((one) => one?.replace(/:(80|443)$/, '') === from)) return
-  throw new ApiError('UNAUTHENTICATED', 'The Origin header names another site than this one.')
+  throw new ApiError('UNAUTHENTICATED', 'The Origin header names another site.')
 }
 
 export function writeSessionCookie({ headers }: Headers, value: string, forMs: number): string {

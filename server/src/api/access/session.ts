@@ -43,7 +43,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
         tags: [tag],
         summary: 'Log in: a cookie instead of a key',
         description:
-          'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and counts only together with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
+          'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and is accepted only with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
         querystring: noParameters,
         body: SessionRequest,
         response: { 200: Session, ...problemResponses },
@@ -65,7 +65,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
       schema: {
         tags: [tag],
         summary: 'Log out',
-        description: 'The session ends, and the cookie goes. Also when there was none.',
+        description: 'Ends the session and removes the cookie. Succeeds without a session too.',
         querystring: noParameters,
         response: {
           204: { type: 'null', description: 'There is no session any more.' },
@@ -90,7 +90,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
 export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
   app.get(
     '/session',
-    route(tag, 'any', 'Who calls, for which tenant, and what it may do', {
+    route(tag, 'any', 'The caller, its tenant and its rights', {
       description: 'For a session and for every key.',
       answer: Session,
     }),

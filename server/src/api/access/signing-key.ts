@@ -28,7 +28,7 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
   const { clock, random, secrets, wakeup } = deps
   app.get(
     '/signing-key',
-    route(tag, 'admin', 'The key that callbacks are signed with', { answer: SigningKey }),
+    route(tag, 'admin', 'The key that signs callbacks', { answer: SigningKey }),
     async ({ tenantId }): Promise<SigningKey> => readKey(secrets, tenantId, clock.databaseNow()),
   )
 
@@ -36,7 +36,7 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
     '/signing-key/rotate',
     route(tag, 'admin', 'Sign callbacks with a new key', {
       description:
-        'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
+        'Within a minute, and usually at once, callbacks are signed with both keys, for a day. Until then the key cannot be changed again: otherwise a repeated request after a lost response would remove the key that receivers know.',
       body: RotateRequest,
       answer: SigningKey,
       options: { preValidation: takeNoBody },
@@ -45,7 +45,7 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
       const now = clock.databaseNow()
       const { previous_until: until } = await readKey(secrets, tenantId, now)
       if (until !== null && body.force !== true) {
-        throw new ApiError('SIGNING_KEY_NEW', `The key before is used until ${until}.`)
+        throw new ApiError('SIGNING_KEY_NEW', `The previous key is used until ${until}.`)
       }
       const previousUntil = epochMs(now + bothMs)
       await secrets.rotateSigningKey({ tenantId, key: random.bytes(keyBytes), previousUntil })

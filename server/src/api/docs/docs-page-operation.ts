@@ -31,7 +31,7 @@ ${['path', 'query', 'header'].map((place) => renderParameters(document, paramete
 ${renderBody(document, requestBody?.content ?? {})}
 <h4>Answers</h4>
 ${answers.map(([status, answer]) => renderAnswer(document, status, answer))}
-${'4XX' in responses ? html`<p class="limits">A refusal is a <a href="#errors">problem document</a> that says what is wrong and where.</p>` : null}
+${'4XX' in responses ? html`<p class="limits">A refusal is a <a href="#errors">problem document</a> that names the error and its place.</p>` : null}
 </div>
 <div class="samples">
 ${renderCode('Request', curlOf(document, method, path, operation))}

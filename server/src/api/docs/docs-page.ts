@@ -132,7 +132,7 @@ function renderErrors(): Html {
   )
   return html`<section id="errors" class="plain"><h2>Errors</h2>
 <p class="lead">The body of every refusal is <code>application/problem+json</code>. Programs go by <code>code</code>, people by <code>detail</code> and <code>help</code>.</p>
-<table><thead><tr><th>Status</th><th>Code</th><th>What it means, and what to do</th></tr></thead><tbody>${rows}</tbody></table></section>`
+<table><thead><tr><th>Status</th><th>Code</th><th>Meaning and remedy</th></tr></thead><tbody>${rows}</tbody></table></section>`
 }
 
 function groupId({ name }: Group): string {

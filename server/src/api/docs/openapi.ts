@@ -2,17 +2,23 @@
 import type { SwaggerOptions } from '@fastify/swagger'
 
 const tags = [
-  { name: 'jobs', description: 'What to run and when.' },
-  { name: 'executions', description: 'What ran, and how it went.' },
-  { name: 'graph runs', description: 'Jobs that run after each other, from the first to the last.' },
-  { name: 'attempts', description: 'What a target says of an attempt that it was called for.' },
+  { name: 'jobs', description: 'The definitions of work: target, schedule and policies.' },
+  { name: 'executions', description: 'Executions and their results.' },
+  {
+    name: 'graph runs',
+    description: 'Runs of jobs that depend on each other, from the first job to the last.',
+  },
+  { name: 'attempts', description: 'Reports of targets about their attempts.' },
   { name: 'artifacts', description: 'Bundles of code that jobs run.' },
-  { name: 'workers', description: 'Who runs attempts, and the protocol of your own workers.' },
-  { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
+  { name: 'workers', description: 'Workers, and the protocol for your own workers.' },
+  {
+    name: 'dead letters',
+    description: 'Executions that used up their retries and wait for a person to act.',
+  },
   { name: 'schedules', description: 'When jobs run.' },
-  { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
-  { name: 'dashboards', description: 'What was counted of many executions: how it goes, at a glance.' },
-  { name: 'operations', description: 'Who runs what, and who may call.' },
+  { name: 'bulk', description: 'Long work started by one request, with progress.' },
+  { name: 'dashboards', description: 'Counts over many executions, for overviews.' },
+  { name: 'operations', description: 'Tenants, API keys, sessions, signing keys and partitions.' },
   { name: 'health', description: 'Probes and metrics; no key needed.' },
 ] as const
 export type Tag = (typeof tags)[number]['name']
@@ -35,7 +41,7 @@ export function openapiOptions(version: string): SwaggerOptions {
             in: 'header',
             name: 'X-Carillon-Token',
             description:
-              'The token of an attempt, as the target was sent it; `Authorization: Bearer TOKEN` is taken too. No API key is needed.',
+              'The token of an attempt, as it was sent to the target; `Authorization: Bearer TOKEN` is accepted too. No API key is needed.',
           },
         },
       },

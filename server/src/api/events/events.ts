@@ -18,13 +18,13 @@ export interface EventDeps {
 export function eventRoutes(app: FastifyInstance, { hub, authenticate, executions }: EventDeps): void {
   app.get<{ Querystring: EventsQuery }>(
     '/events',
-    route('executions', 'read', 'What happens, as it happens', {
-      description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second what changed, and a \`pulse\`. Each event has an \`id\`: send the last one in \`Last-Event-ID\`, within a minute, and nothing is missed; else a \`reset\` says that you have to load again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows what each carries. At most 10 streams for a key.`,
+    route('executions', 'read', 'Events as a live stream', {
+      description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second it sends all changes and a \`pulse\`. Each event has an \`id\`: reconnect within a minute with the last one in \`Last-Event-ID\` to miss nothing; otherwise a \`reset\` says that all data must be loaded again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows their fields. At most 10 streams for a key.`,
       querystring: EventsQuery,
       produces: ['text/event-stream'],
       response: {
         200: {
-          description: 'The stream. It ends when the server stops or the key does.',
+          description: 'The stream. It ends when the server stops or the key stops working.',
           content: { 'text/event-stream': { schema: { type: 'string' } } },
         },
       },
@@ -33,7 +33,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
     async (request, reply) => {
       const { tenantId, caller, headers, query } = request
       if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
-        throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
+        throw new ApiError('NOT_ACCEPTABLE', 'The response is an endless stream of events.')
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
         throw anExecution.notFound(watch)

@@ -42,10 +42,10 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: CompleteRequest }>(
     '/executions/:execution_id/complete',
-    route(tag, null, 'Say how an attempt ended', {
+    route(tag, null, 'Report the result of an attempt', {
       security: tokenSecurity,
       description:
-        'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer, and another one 409 RESULT_DIFFERS.',
+        'For a target that answered 202 with `X-Carillon-Async: true`. Accepted from the moment of the call, even before the 202 has arrived. Repeat the request until it is answered: the same report gets the same response, a different one 409 RESULT_DIFFERS.',
       body: CompleteRequest,
       answer: CompleteReply,
     }),
@@ -65,9 +65,9 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: HeartbeatRequest }>(
     '/executions/:execution_id/heartbeat',
-    route(tag, null, 'Say that an attempt lives, and how far it is', {
+    route(tag, null, 'Send a heartbeat and the progress of an attempt', {
       security: tokenSecurity,
-      description: 'The answer tells whether to go on.',
+      description: 'The response says whether to continue.',
       body: HeartbeatRequest,
       answer: HeartbeatReply,
       options: { preValidation: takeNoBody },
@@ -97,7 +97,8 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
     '/executions/:execution_id/logs',
     route(tag, null, 'Add lines to the log of an attempt', {
       security: tokenSecurity,
-      description: 'Before it is completed. May be repeated: a line that is there is not written again.',
+      description:
+        'Until the attempt is completed. The request may be repeated: an existing line is not written again.',
       body: LogsRequest,
       response: { 204: { type: 'null', description: 'They are kept.' } },
     }),

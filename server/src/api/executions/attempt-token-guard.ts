@@ -35,7 +35,9 @@ export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuar
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     if (underWay >= underWayMax) {
-      throw new ApiError('UNAVAILABLE', 'Too many attempts speak at once.', [], { retryAfterSeconds: 1 })
+      throw new ApiError('UNAVAILABLE', 'Too many attempts send reports at once.', [], {
+        retryAfterSeconds: 1,
+      })
     }
     underWay += 1
     reply.raw.once('close', () => {
@@ -48,7 +50,7 @@ export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuar
       nowMs,
     })
     if (taken) return
-    throw new ApiError('RATE_LIMITED', `An execution may speak ${perSecondMax} times a second.`, [], {
+    throw new ApiError('RATE_LIMITED', `An execution may send ${perSecondMax} reports a second.`, [], {
       retryAfterSeconds: waitSeconds,
     })
   })
@@ -59,7 +61,7 @@ function readToken({ headers, params }: FastifyRequest, key: HmacSha256): Attemp
   const given = headers[tokenHeader.toLowerCase()] ?? /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (given === undefined) throw new ApiError('INVALID_TOKEN', `The ${tokenHeader} header is missing.`)
   const attempt = executionId === null ? null : readAttemptToken(key, executionId, String(given))
-  if (attempt === null) throw new ApiError('INVALID_TOKEN', 'The token is not one of this execution.')
+  if (attempt === null) throw new ApiError('INVALID_TOKEN', 'The token does not belong to this execution.')
   return attempt
 }
 

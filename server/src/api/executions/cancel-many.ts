@@ -21,7 +21,7 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
     '/executions/cancel',
     postRoute('bulk', 'operate', 'Cancel many executions', {
       description:
-        'All that match, have not ended and were made before; the conditions are those of the search. An operation does it step by step, the newest first.',
+        'Cancels all matching executions that have not ended and were created before the request, with the conditions of the search. An operation does it step by step, newest first.',
       body: CancelManyRequest,
       accepted: Operation,
       options: { preValidation: demandCondition },

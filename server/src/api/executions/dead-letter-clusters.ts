@@ -20,7 +20,7 @@ export function deadLetterClusterRoutes(app: FastifyInstance, { deadLetters }: C
   app.get<{ Querystring: DeadLetterClusterQuery }>(
     '/dead-letters/clusters',
     route('dead letters', 'read', 'The dead letters by job and kind of error, the largest cluster first', {
-      description: 'Made of the 5,000 newest dead letters.',
+      description: 'Computed from the 5,000 newest dead letters.',
       querystring: DeadLetterClusterQuery,
       answer: DeadLetterClusterList,
       options: { preHandler: requireDeadLetters },

@@ -62,7 +62,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
   app.patch<{ Params: LetterParams; Body: DeadLetterPatch }>(
     '/dead-letters/:execution_id',
     writeRoute(tag, 'operate', 'Correct the payload of a dead letter', {
-      description: 'It is what the letter is called with when it is redriven or retried.',
+      description: 'A redrive or retry sends this payload.',
       body: DeadLetterPatch,
       answer: DeadLetter,
       options: { preHandler: requireDeadLetters },
@@ -84,7 +84,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
   app.delete<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
     writeRoute(tag, 'operate', 'Discard a dead letter', {
-      description: 'The execution stays in the history.',
+      description: 'The execution is kept in the history.',
       gone: 'It is gone.',
       options: { preHandler: requireDeadLetters },
     }),

@@ -32,9 +32,9 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 
   app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
     '/executions/:execution_id/retry',
-    postRoute(tag, 'operate', 'Run an execution again that has ended', {
+    postRoute(tag, 'operate', 'Run an ended execution again', {
       description:
-        'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
+        'Creates a new execution of the current version of the job. If the old execution failed, the new one has the same idempotency key, else a new key. A dead letter of the old execution is removed.',
       body: RetryRequest,
       accepted: RetryReply,
       options: { preValidation: takeNoBody },
@@ -72,7 +72,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
     '/executions/:execution_id/cancel',
     postRoute(tag, 'operate', 'Cancel an execution', {
       description:
-        'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
+        'The execution starts no further attempt. A running attempt is stopped: its call is aborted at once, and if it does not stop, it is ended after 30 s. A second cancel gets the same response.',
       body: noFields,
       response: { 200: CancelReply, 202: CancelReply },
       options: { preValidation: takeNoBody },

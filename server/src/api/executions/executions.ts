@@ -50,7 +50,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
     '/jobs/:job_id/executions',
     route(tag, 'read', 'The executions of a job, newest first', {
       description:
-        'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
+        'With `status=SKIPPED`: the slots without an execution, with the reason; without dates, the slots of the last 30 days. A job with dependencies has no slots: its skipped executions are listed.',
       querystring: ExecutionListQuery,
       answer: ExecutionList,
     }),
@@ -66,7 +66,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
   app.get<{ Querystring: ExecutionSearchQuery }>(
     '/executions',
     route(tag, 'read', 'Search the executions of all jobs, newest first', {
-      description: 'Every condition that is given holds. Skipped slots are listed by job.',
+      description: 'Executions that meet all given conditions. Skipped slots are in the list of each job.',
       querystring: ExecutionSearchQuery,
       answer: ExecutionSearch,
     }),

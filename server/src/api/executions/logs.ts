@@ -19,7 +19,7 @@ export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): 
     '/executions/:execution_id/logs',
     route('executions', 'read', 'The log of an execution', {
       description:
-        'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
+        'In the order of attempts and lines. To follow the log, repeat the request with `next_cursor` until that is null.',
       querystring: LogListQuery,
       answer: LogList,
     }),

@@ -23,14 +23,14 @@ export interface RedriveDeps extends WriteDeps {
 
 const reply = {
   anyOf: [RedriveReply, Operation],
-  description: 'By ids: what was done with each. By filter: the operation that does it.',
+  description: 'By ids: the outcome for each id. By filter: the operation.',
 }
 
 export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
   app.post<{ Body: RedriveRequest }>(
     '/dead-letters/redrive',
     postRoute('dead letters', 'operate', 'Run dead letters again', {
-      description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
+      description: 'Each dead letter becomes a new execution with the idempotency key of the old one.',
       body: RedriveRequest,
       accepted: reply,
       options: { preValidation: checkForm, preHandler: requireDeadLetters },

@@ -314,11 +314,11 @@ test('a run is not resumed while another of its root is under way', async (t) =>
   assertProblem(answer, 'GRAPH_RUN_OVERLAP')
   assert.equal(
     answer.json().detail,
-    `The graph run ${runId} cannot go on: of its root, the job ${idOf('a')}, the graph run ${other.runId} is under way.`,
+    `The graph run ${runId} cannot be resumed: for its root, the job ${idOf('a')}, the graph run ${other.runId} is in progress.`,
   )
 })
 
-test('nor while an execution of its root is, which is named too', async (t) => {
+test('a run is not resumed while an execution of its root runs, and the refusal names it', async (t) => {
   const { make, call, trigger, run } = await setupGraphApp(t)
   await make('a')
   await make('b', ['a'])
@@ -327,7 +327,7 @@ test('nor while an execution of its root is, which is named too', async (t) => {
   const again = (await call('POST', `/executions/${executionId}/retry`)).json().execution_id
   const answer = await call('POST', `/graph-runs/${runId}/resume`)
   assertProblem(answer, 'GRAPH_RUN_OVERLAP')
-  assert(answer.json().detail.endsWith(`the execution ${again} is under way.`), answer.body)
+  assert(answer.json().detail.endsWith(`the execution ${again} is in progress.`), answer.body)
 })
 
 test('executions that wait for others can be found, and cancelled many at once', async (t) => {

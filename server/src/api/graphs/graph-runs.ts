@@ -47,7 +47,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     '/graph-runs',
     route(tag, 'read', 'The runs of graphs, newest first', {
       description:
-        'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
+        'Ordered by scheduled time. Counting stops early: `total` is exact only when one page holds all runs. Runs are kept for the history retention of the tenant.',
       querystring: GraphRunListQuery,
       answer: GraphRunList,
     }),
@@ -77,7 +77,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     '/graph-runs/:graph_run_id/cancel',
     postRoute(tag, 'operate', 'Cancel a run', {
       description:
-        'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
+        'The run starts no further executions. Waiting executions end at once, running ones as soon as they are stopped. A second cancel gets the same response.',
       body: noFields,
       response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply },
       options: { preValidation: takeNoBody },
@@ -112,9 +112,9 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/resume',
-    postRoute(tag, 'operate', 'Go on with a run that did not succeed', {
+    postRoute(tag, 'operate', 'Resume a run that did not succeed', {
       description:
-        'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
+        'Jobs that did not succeed, and all their dependents, get new executions of the current versions in the same run. Other succeeded jobs keep their results, and jobs that were skipped because of these results stay skipped.',
       body: noFields,
       accepted: GraphRunResumeReply,
       options: { preValidation: takeNoBody },
@@ -144,8 +144,8 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id/graph',
-    route(tag, 'read', 'Which job runs after which', {
-      description: 'As it is now; a run keeps the graph that it started with.',
+    route(tag, 'read', 'The dependencies of the graph of a job', {
+      description: 'The current graph; a run keeps the graph that it started with.',
       answer: JobGraph,
     }),
     async ({ tenantId, params }): Promise<JobGraph> => {
@@ -185,14 +185,14 @@ function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOu
   if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'not_finished')
     throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)
-  if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} left nothing to do again.`)
+  if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} has no job to run again.`)
   if (outcome.kind === 'too_often')
-    throw new ApiError('RESUMED_TOO_OFTEN', `${of} was resumed as often as it may be.`)
-  const detail = `${of} cannot go on: of its root, the job ${outcome.jobId}, ${inTheWay(outcome)}.`
+    throw new ApiError('RESUMED_TOO_OFTEN', `${of} was resumed the maximum number of times.`)
+  const detail = `${of} cannot be resumed: for its root, the job ${outcome.jobId}, ${inTheWay(outcome)}.`
   throw new ApiError('GRAPH_RUN_OVERLAP', detail)
 }
 
 function inTheWay({ runId, executionId }: Extract<ResumeOutcome, { kind: 'overlap' }>): string {
-  if (runId !== null) return `the graph run ${runId} is under way`
-  return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is under way`
+  if (runId !== null) return `the graph run ${runId} is in progress`
+  return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is in progress`
 }

@@ -16,7 +16,7 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
     url: '/echo',
     schema: {
       tags: ['health'],
-      summary: 'A target to try jobs on: answers with what it was sent',
+      summary: 'A target for trial jobs: responds with the request that it got',
       querystring: EchoQuery,
       response: { 200: Echo, ...problemResponses },
     },

@@ -22,7 +22,7 @@ export function healthRoutes(app: FastifyInstance, deps: HealthDeps): void {
     {
       schema: {
         tags: ['health'],
-        summary: 'Whether it can do its work now',
+        summary: 'Whether the server can do its work now',
         response: { 200: Ready, 503: Ready },
       },
     },

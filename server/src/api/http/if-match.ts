@@ -70,7 +70,7 @@ function refuseHeader(pointer: string, detail: string): never {
 const ifMatch = {
   type: 'string',
   description:
-    'The ETag of the job as you know it, several of them, or `*`. Another version is refused with 412.',
+    'The ETag of the version that you read, several ETags, or `*`. If the job has another version, the request is refused with 412.',
 }
 
 export const ifMatchHeader = { type: 'object', properties: { 'If-Match': ifMatch } }

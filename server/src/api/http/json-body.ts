@@ -83,7 +83,7 @@ function checkValue(root: unknown): 'large numbers' | null {
       if (depth === depthMax) {
         const detail = `The body is nested more than ${depthMax} deep.`
         throw new ApiError('NESTED_TOO_DEEP', detail, [
-          { pointer: pointerOf(next), detail: 'is nested too deep' },
+          { pointer: pointerOf(next), detail: 'is nested too deeply' },
         ])
       }
       for (const key of Object.keys(value)) {

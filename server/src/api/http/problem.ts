@@ -35,7 +35,7 @@ export function sendProblem(error: Error, request: FastifyRequest, reply: Fastif
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = pathOf(request).slice(0, 200)
   return sendProblem(
-    new ApiError('ROUTE_NOT_FOUND', `Nothing answers ${request.method} ${path}.`),
+    new ApiError('ROUTE_NOT_FOUND', `There is no route for ${request.method} ${path}.`),
     request,
     reply,
   )
@@ -69,7 +69,10 @@ export function refuseTunnel(_request: unknown, socket: Duplex): void {
 }
 
 export function refuseExpectation(_request: unknown, response: ServerResponse): void {
-  const refusal = new ApiError('MALFORMED_REQUEST', 'Of the Expect header only 100-continue is known.')
+  const refusal = new ApiError(
+    'MALFORMED_REQUEST',
+    'The only supported value of the Expect header is 100-continue.',
+  )
   const body = JSON.stringify(problemOf(refusal))
   const headers = {
     'content-type': contentType,
@@ -126,7 +129,10 @@ function toApiError(error: Error): ApiError {
     return new ApiError('MALFORMED_REQUEST', error.message)
   if (code === 'ECONNRESET')
     return new ApiError('MALFORMED_REQUEST', 'The request ended before its body did.')
-  return new ApiError('INTERNAL_ERROR', 'An unexpected error; nothing more is said here for safety.')
+  return new ApiError(
+    'INTERNAL_ERROR',
+    'An unexpected error. For safety, the details are only in the log of the server.',
+  )
 }
 
 export function invalidRequest(

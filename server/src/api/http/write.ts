@@ -55,12 +55,12 @@ export async function answerWrite<Body>(
     return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
   })
   if (outcome.kind === 'in_flight') {
-    const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
+    const errors = [{ pointer: keyHeader, detail: 'belongs to a request that is in progress' }]
     const detail = 'The first request with this Idempotency-Key is not answered yet.'
     throw new ApiError('IDEMPOTENCY_KEY_IN_USE', detail, errors, { retryAfterSeconds: 1 })
   }
   if (outcome.kind === 'other_request') {
-    const errors = [{ pointer: keyHeader, detail: 'was sent with another request before' }]
+    const errors = [{ pointer: keyHeader, detail: 'was already sent with a different request' }]
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'The Idempotency-Key belongs to another request.', errors)
   }
   if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)
@@ -144,7 +144,7 @@ const writeHeaders = {
     [keyHeader]: {
       ...key,
       description:
-        'Yours, fresh for each new request, kept for a day: the same request with the same key is done once, and its answer repeated.',
+        'Your own key, fresh for each new request, kept for a day: the same request with the same key takes effect once, and its response is repeated.',
     },
     [keyAlias]: { ...key, description: `Another name for ${keyHeader}.` },
   },
@@ -152,7 +152,7 @@ const writeHeaders = {
 
 const dryRun = {
   type: 'boolean',
-  description: 'true: nothing is done; the answer is what it would have been, with status 200.',
+  description: 'true: nothing is done; the response is as it would have been, with status 200.',
 } as const
 
 interface WriteDescription<Options extends object> extends Omit<RouteDescription<Options>, 'querystring'> {
@@ -198,5 +198,5 @@ export function postRoute<Options extends object>(
 
 /** The 200 of a write that otherwise answers with another status. */
 function inDryRun(schema: object) {
-  return { ...schema, description: 'With `dry_run`: what the answer would have been; nothing was done.' }
+  return { ...schema, description: 'With `dry_run`: the response as it would have been; nothing was done.' }
 }

@@ -26,9 +26,9 @@ const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 
 export function activityRoutes(app: FastifyInstance, { clock, activity }: ActivityDeps): void {
   app.get<{ Querystring: ActivityQuery }>(
     '/activity',
-    route('dashboards', 'read', 'What was recorded in each minute, hour or day', {
+    route('dashboards', 'read', 'Recorded executions in each minute, hour or day', {
       description:
-        'Minutes are kept for 2 days, hours for 60 days, days for 400 days. An answer reaches over 24 hours by minute, 60 days by hour, 400 days by day, at most.',
+        'Minutes are kept for 2 days, hours for 60 days, days for 400 days. A response covers at most 24 hours by minute, 60 days by hour, 400 days by day.',
       querystring: ActivityQuery,
       answer: ActivityList,
     }),

@@ -11,9 +11,9 @@ export function forecastRoutes(app: FastifyInstance, deps: ForecasterDeps): void
   const forecaster = new Forecaster(deps)
   app.get<{ Querystring: ForecastQuery }>(
     '/forecast',
-    route('dashboards', 'read', 'How many slots are to come, and when most of them', {
+    route('dashboards', 'read', 'The number of upcoming slots, and their peaks', {
       description:
-        'What runs after other jobs has no slots of its own, and of a job that counts from the end of its last execution only the next one is known.',
+        'Jobs with dependencies have no slots of their own. For jobs that count from the end of the last execution, only the next slot is known.',
       querystring: ForecastQuery,
       answer: ForecastReply,
     }),

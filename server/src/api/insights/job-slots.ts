@@ -23,9 +23,9 @@ const daysMax = 366
 export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: SlotListQuery }>(
     '/jobs/:job_id/slots',
-    route('executions', 'read', 'What became of every slot of a job, oldest first', {
+    route('executions', 'read', 'The outcome of every slot of a job, oldest first', {
       description:
-        'Each slot stands once: with its execution, or SKIPPED with a reason, or PENDING while it is not decided; what is to come is SCHEDULED. Triggers, retries, redrives and backfills are no slots.',
+        'Each slot is listed once: with its execution, SKIPPED with a reason, PENDING while it is not decided, or SCHEDULED if it is in the future. Triggers, retries, redrives and backfills are not slots.',
       querystring: SlotListQuery,
       answer: SlotList,
     }),

@@ -79,7 +79,7 @@ test('an execution that waits for others of its run names the open ones', async 
   await step()
   for (const jobId of [load, report])
     assert.match((await why(jobId)).answer, /waits for "clean" \(PENDING\) in the graph run/)
-  assert.match((await why(clean)).answer, /^It waits: its part of the graph run of .* is ready since/)
+  assert.match((await why(clean)).answer, /^It waits: its part of the graph run of .* has been ready since/)
 })
 
 test('one that was skipped says why, now and of its scheduled time', async (t) => {

@@ -41,7 +41,7 @@ test('the answer gives the status of the slot at a second, with its execution', 
   assert.deepEqual([beside.status, beside.execution_id], ['NO_SLOT', executionId])
   assert.equal(
     beside.answer,
-    `No slot of the job lies at 2026-01-01T01:00:01Z: the one before, 2026-01-01T01:00:00Z, succeeded (execution ${executionId}), and the one after is 2026-01-01T02:00:00Z.`,
+    `The job has no slot at 2026-01-01T01:00:01Z: the one before, 2026-01-01T01:00:00Z, succeeded (execution ${executionId}), and the one after is 2026-01-01T02:00:00Z.`,
   )
 })
 
@@ -78,7 +78,7 @@ test('a missed slot names the later one that ran instead', async (t) => {
   await fire('2026-01-01T03:00:00Z', { late: true, skipped: [{ ...range, reason: 'misfire' }] })
   const { answer, reason } = await why('2026-01-01T01:00:00Z')
   assert.equal(reason, 'misfire')
-  assert.match(answer, /the latest, 2026-01-01T03:00:00Z, ran instead\.$/)
+  assert.match(answer, /the latest missed slot, 2026-01-01T03:00:00Z, ran instead\.$/)
 })
 
 test('an exclusion is named by its calendar or its day', async (t) => {
@@ -144,7 +144,7 @@ test('a paused job shows which key paused it, since when, why and until when', a
   const { jobId, call, why, goTo } = await setup(t)
   await goTo('2026-01-01T00:10:00Z')
   await call('PATCH', `/jobs/${jobId}/pause`, { reason: 'Audit', until: '2026-01-02T00:00:00Z' })
-  const said = 'is paused since 2026-01-01T00:10:00Z by operator ("Audit"), until 2026-01-02T00:00:00Z'
+  const said = 'has been paused since 2026-01-01T00:10:00Z by operator ("Audit"), until 2026-01-02T00:00:00Z'
   assert.equal(
     (await why()).answer,
     `The job ${said}; no slot fires until it is resumed, but it can be triggered.`,

@@ -54,7 +54,7 @@ export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
     '/jobs/:job_id/why',
     route('executions', 'read', 'Why it ran or did not, in one sentence', {
       description:
-        'Of an instant in the past: what became of the slot at that second. Without `at`: why it does not run right now.',
+        'For an instant in the past: the outcome of the slot at that second. Without `at`: why the job does not run right now.',
       querystring: WhyQuery,
       answer: WhyReply,
     }),

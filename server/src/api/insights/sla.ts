@@ -28,7 +28,7 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
     '/sla',
     route('dashboards', 'read', 'Whether everything is on time', {
       description:
-        'Starts, throughput and rates are of the tenant. Queue, workers and history are of the whole installation for operators, and the own part otherwise.',
+        'Starts, throughput and rates cover the tenant. Queue, workers and history cover the whole installation for operators, and the own part for tenants.',
       querystring: SlaQuery,
       answer: Sla,
     }),

@@ -23,9 +23,9 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: FailureQuery }>(
     '/failures',
-    route(tag, 'read', 'What fails, by job and kind of error', {
+    route(tag, 'read', 'Failures by job and kind of error', {
       description:
-        'Attempts that failed, timed out or were lost, seconds after that. Kept for 14 days; of one tenant 1,000 different ones in ten minutes, the most frequent.',
+        'Attempts that failed, timed out or were lost, a few seconds later. They are kept for 14 days, with at most the 1,000 most frequent groups of a tenant in ten minutes.',
       querystring: FailureQuery,
       answer: FailureList,
     }),
@@ -38,9 +38,9 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: LateQuery }>(
     '/late',
-    route(tag, 'read', 'Slots that began late, were skipped, or still wait', {
+    route(tag, 'read', 'Slots that started late, were skipped, or still wait', {
       description:
-        'What began late is known when its attempt has ended. What waits is looked for among the first of the queue.',
+        'A late start is listed once its attempt has ended. Waiting executions are searched at the head of the queue only.',
       querystring: LateQuery,
       answer: LateList,
     }),

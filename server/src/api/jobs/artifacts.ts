@@ -64,9 +64,9 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.put<{ Params: ArtifactParams; Querystring: { sha256?: string }; Body: Buffer }>(
     '/artifacts/:artifact_id',
-    writeRoute(tag, 'write', 'Put a bundle there, or replace it', {
+    writeRoute(tag, 'write', 'Upload or replace a bundle', {
       description:
-        'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
+        'A .tar.gz of at most 32 MiB. New attempts run it; attempts of a job that names another checksum fail.',
       params: {
         type: 'object',
         properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
@@ -75,7 +75,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
         sha256: {
           type: 'string',
           pattern: checksumPattern,
-          description: 'What the bundle must be, in hex: another one is refused.',
+          description: 'The SHA-256 of the bundle in hex: a bundle with another checksum is refused.',
         },
       },
       body: {
@@ -84,8 +84,8 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
         ),
       },
       response: {
-        200: { ...Artifact, description: 'It was there; this is what it is now.' },
-        201: { ...Artifact, description: 'It was created.' },
+        200: { ...Artifact, description: 'It existed already; this is its new content.' },
+        201: { ...Artifact, description: 'Created.' },
       },
       options: { onRequest: boundUploads() },
     }),
@@ -113,7 +113,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
   app.delete<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
     writeRoute(tag, 'write', 'Delete an artifact', {
-      description: 'Attempts that have started go on; those of jobs that still name it fail.',
+      description: 'Running attempts continue; new attempts of jobs that still name it fail.',
       gone: 'It is gone.',
     }),
     async (request, reply) => {
@@ -130,7 +130,7 @@ function boundUploads() {
   let uploads = 0
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     if (uploads >= uploadsMax) {
-      throw new ApiError('UNAVAILABLE', `This server receives ${uploadsMax} bundles at this moment.`)
+      throw new ApiError('UNAVAILABLE', `This server already receives ${uploadsMax} bundles.`)
     }
     uploads += 1
     // Also when the client goes away in the middle of it.

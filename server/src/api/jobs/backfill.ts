@@ -38,7 +38,7 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
     '/jobs/:job_id/backfill',
     postRoute('jobs', 'operate', 'Run the slots of a past range', {
       description:
-        'An execution of kind backfill for each slot that the present schedule has there and does not exclude, also where one ran already. An operation makes them one after the other. They wait for what is under way, and what comes meanwhile waits for them or is skipped, as the overlap policy says.',
+        'Creates an execution of kind backfill for each slot that the current schedule has in the range and does not exclude, even if the slot ran before. An operation creates them one after the other. They wait for executions that have not ended; new slots wait for them or are skipped, as the overlap policy says.',
       body: BackfillRequest,
       accepted: Operation,
     }),
@@ -98,7 +98,7 @@ function requireGrid({ jobId, schedule }: JobView): void {
   if (schedule.type === 'IMMEDIATE')
     throw new ApiError('BACKFILL_NOT_POSSIBLE', `The job ${jobId} ran once, when it was created.`)
   if (isAfterCompletion(schedule)) {
-    const detail = `The slots of the job ${jobId} count from the end of its last execution.`
+    const detail = `The interval of the job ${jobId} counts from the end of its last execution.`
     throw new ApiError('BACKFILL_NOT_POSSIBLE', detail)
   }
 }

@@ -55,12 +55,12 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
   app.put<{ Params: CalendarParams; Body: CalendarRequest }>(
     '/calendars/:name',
     writeRoute(tag, 'write', 'Create or replace a calendar', {
-      description: 'It holds for the slots that come from now on, of every job that names it.',
+      description: 'The calendar applies to future slots of every job that uses it.',
       params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
       body: CalendarRequest,
       response: {
-        200: { ...Calendar, description: 'It was there; this is how it is now.' },
-        201: { ...Calendar, description: 'It was created.' },
+        200: { ...Calendar, description: 'It existed already; this is its new definition.' },
+        201: { ...Calendar, description: 'Created.' },
       },
     }),
     async (request, reply) => {
@@ -75,7 +75,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
       return answerWrite<Calendar>(deps, request, reply, async (stores) => {
         const outcome = await stores.calendars.put(order)
         if (outcome.kind === 'too_many') {
-          throw new ApiError('TOO_MANY_CALENDARS', 'The tenant has as many calendars as it may have.')
+          throw new ApiError('TOO_MANY_CALENDARS', 'The tenant has the maximum number of calendars.')
         }
         const answer = { body: toCalendar(outcome.calendar), wake: ['changes'] as const }
         if (outcome.kind === 'replaced') return { status: 200, ...answer }
@@ -87,7 +87,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
   app.delete<{ Params: CalendarParams }>(
     '/calendars/:name',
     writeRoute(tag, 'write', 'Delete a calendar', {
-      description: 'Not while a job that is not deleted names it.',
+      description: 'Refused while a job that is not deleted uses it.',
       gone: 'It is gone.',
     }),
     async (request, reply) => {
@@ -95,7 +95,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
       return answerWrite<null>(deps, request, reply, async (stores) => {
         const outcome = await stores.calendars.delete(request.tenantId, name)
         if (outcome === 'not_found') throw aCalendar.notFound(name)
-        if (outcome === 'in_use') throw new ApiError('CALENDAR_IN_USE', `A job names the calendar ${name}.`)
+        if (outcome === 'in_use') throw new ApiError('CALENDAR_IN_USE', `A job uses the calendar ${name}.`)
         return { status: 204, body: null }
       })
     },

@@ -40,13 +40,13 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
     '/jobs/by-key/:key',
     writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
-        'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
+        'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value.',
       params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
       headers: putHeaders,
       body: JobRequest,
       response: {
-        200: { ...CreatedJob, description: 'It was there; this is how it is now.' },
-        201: { ...CreatedJob, description: 'It was created.' },
+        200: { ...CreatedJob, description: 'It existed already; this is its new definition.' },
+        201: { ...CreatedJob, description: 'Created.' },
       },
       options: { preValidation: refuseJobOptions },
     }),

@@ -34,7 +34,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
     '/jobs/:job_id',
     writeRoute('jobs', 'write', 'Change a job', {
       description:
-        'Executions that were fired before run as they were; a new schedule counts from now on. A header value of `***` keeps the stored one. The answer is the job; its version is the same if nothing has changed.',
+        'Executions that have already fired run the old version; a new schedule applies from now on. A header value of `***` keeps the stored value. The response is the job; its version stays the same if nothing changed.',
       headers: ifMatchRequired,
       consumes: ['application/json', mergePatch],
       body: JobPatch,

@@ -43,7 +43,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
     '/jobs/:job_id/pause',
     writeRoute(tag, 'operate', 'Pause a job', {
       description:
-        'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
+        'The job fires no slots until it is resumed; executions that have already fired continue, and it can still be triggered. If the job is already paused, the reason and the end of the pause are replaced.',
       headers: ifMatchHeader,
       body: PauseRequest,
       answer: JobState,
@@ -60,7 +60,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
   app.patch<{ Params: JobParams }>(
     '/jobs/:job_id/resume',
     writeRoute(tag, 'operate', 'Resume a job', {
-      description: 'It fires from its next slot on. The slots of the pause are skipped.',
+      description: 'The job fires from its next slot on. Slots during the pause are skipped.',
       headers: ifMatchHeader,
       body: noFields,
       answer: JobState,
@@ -76,10 +76,10 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
     '/jobs/:job_id',
     writeRoute(tag, 'write', 'Delete a job', {
       description:
-        'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
+        'The job starts no further executions: waiting executions are cancelled, running ones continue to their end. Its history is kept, and the job can still be read by its id. Refused while other jobs depend on it.',
       headers: ifMatchHeader,
       query: {
-        cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
+        cancel_running: { type: 'boolean', description: 'true: running executions are cancelled too.' },
       },
       answer: JobState,
     }),

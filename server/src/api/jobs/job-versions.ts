@@ -13,7 +13,7 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
     '/jobs/:job_id/versions',
     route('jobs', 'read', 'The versions of a job, the latest first', {
       description:
-        'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
+        'Every change of the definition creates a version; a pause does not. `job_version` of an execution is the version that it ran. Values of headers and of the environment are left out, as everywhere.',
       querystring: JobVersionListQuery,
       answer: JobVersionList,
     }),

@@ -33,7 +33,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
     '/jobs',
     postRoute(tag, 'write', 'Create a job', {
       description:
-        'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
+        'The job runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after the named jobs.',
       body: JobRequest,
       created: CreatedJob,
       options: { preValidation: refuseJobOptions },
@@ -58,7 +58,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
   app.get<{ Querystring: JobListQuery }>(
     '/jobs',
     route(tag, 'read', 'The jobs, newest first', {
-      description: 'By cursor through all of them, or by page number through the first 10,000.',
+      description: 'All jobs by cursor, or the first 10,000 by page number.',
       querystring: JobListQuery,
       answer: JobList,
     }),
@@ -81,7 +81,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id',
-    route(tag, 'read', 'A job, when it runs next, and how it went', { answer: JobDetails }),
+    route(tag, 'read', 'A job, with its next run and its statistics', { answer: JobDetails }),
     async ({ tenantId, params }, reply): Promise<JobDetails> => {
       const jobId = aJob.read(params.job_id)
       const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), rollups.stats(tenantId, jobId)])

@@ -27,7 +27,7 @@ export async function startOperation(
   operation: NewOperation,
 ): Promise<WriteAnswer<OperationReply>> {
   if ((await operations.create(operation)) === 'too_many') {
-    throw new ApiError('TOO_MANY_OPERATIONS', 'The tenant has as many operations under way as it may have.')
+    throw new ApiError('TOO_MANY_OPERATIONS', 'The tenant has the maximum number of operations in progress.')
   }
   const begun = {
     status: 'RUNNING',

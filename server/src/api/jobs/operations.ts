@@ -36,7 +36,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
     '/jobs/bulk',
     postRoute(tag, 'operate', 'Pause, resume, delete or trigger many jobs', {
       description:
-        'All jobs that match and were created before. An operation does it step by step. `delete` needs the scope write too.',
+        'Changes all matching jobs that were created before the request, step by step in an operation. `delete` needs the scope write too.',
       body: BulkRequest,
       accepted: Operation,
     }),
@@ -65,7 +65,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
   app.get<{ Querystring: OperationListQuery }>(
     '/operations',
     route(tag, 'read', 'The operations, newest first', {
-      description: 'They are kept for 7 days after their end.',
+      description: 'Operations are kept for 7 days after their end.',
       querystring: OperationListQuery,
       answer: OperationList,
     }),
@@ -82,7 +82,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.get<{ Params: { operation_id: string } }>(
     '/operations/:operation_id',
-    route(tag, 'read', 'One operation, and how far it is', { answer: Operation }),
+    route(tag, 'read', 'One operation and its progress', { answer: Operation }),
     async ({ tenantId, params }): Promise<Operation> => {
       const operationId = anOperation.read(params.operation_id)
       return toOperation(anOperation.found(await operations.get(tenantId, operationId), operationId))
@@ -92,7 +92,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
   app.post<{ Params: { operation_id: string } }>(
     '/operations/:operation_id/cancel',
     postRoute(tag, 'operate', 'Cancel an operation', {
-      description: 'What is done stays done. One that is over stays as it is.',
+      description: 'Finished items stay done. An operation that has ended does not change.',
       body: noFields,
       answer: Operation,
       options: { preValidation: takeNoBody },

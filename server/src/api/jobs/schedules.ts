@@ -20,7 +20,7 @@ export interface ScheduleDeps {
 export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
   app.post<{ Body: SchedulePreviewRequest }>(
     '/schedules/preview',
-    route('schedules', 'read', 'What a schedule means and when it would run next', {
+    route('schedules', 'read', 'A schedule as a sentence, and its next slots', {
       body: SchedulePreviewRequestSchema,
       answer: SchedulePreviewReplySchema,
     }),

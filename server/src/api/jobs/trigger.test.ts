@@ -118,7 +118,7 @@ test('many triggers are made by one request, each with its payload, in their ord
   }
 })
 
-test('so many triggers with the payload of the job', async (t) => {
+test('count makes that number of triggers with the payload of the job', async (t) => {
   const { many, call } = await setupMany(t)
   const { execution_ids: ids } = (await many({ count: 3 })).json()
   assert.equal(ids.length, 3)

@@ -34,7 +34,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
     '/jobs/:job_id/trigger',
     postRoute('jobs', 'operate', 'Run a job now', {
       description:
-        'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
+        'A trigger is never skipped: it waits for earlier executions to end, unless overlap is allowed. Dependents of the job follow in a graph run; a job that has dependencies itself runs alone.',
       body: TriggerRequest,
       accepted: TriggerReply,
       options: { preValidation: takeNoBody },
@@ -79,7 +79,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
     '/jobs/:job_id/triggers',
     postRoute('jobs', 'operate', 'Run a job many times, now', {
       description:
-        'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
+        'Creates all of the executions, or none. Each is an ordinary trigger. If the job allows overlaps and has no limits and no dependents, a thousand triggers cost little more than one.',
       body: TriggerManyRequest,
       accepted: TriggerManyReply,
     }),

@@ -23,7 +23,7 @@ export function dependenciesOf(given: JobRequest['depends_on'] | null): Dependen
 }
 
 const unfiredText =
-  'The schedule is kept and does not fire while the job has dependencies: it runs after those.'
+  'The schedule is kept and does not fire while the job has dependencies: it runs after them.'
 
 /** Of a job as it is after a write, for the answer to that; nothing if there is nothing to say. */
 export async function warningsOf(

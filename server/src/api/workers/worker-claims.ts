@@ -38,7 +38,7 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
     route('workers', 'operate', 'Claim executions to run', {
       counted: 'apart',
       description:
-        'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
+        'A worker holds claimed executions until it reports their results or dies. Do not simply repeat the request: after a lost response send `running`.',
       body: ClaimRequest,
       answer: ClaimReply,
     }),

@@ -50,9 +50,9 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: WorkerHeartbeatRequest }>(
     '/workers/heartbeat',
-    route(tag, 'operate', 'Say that a worker lives, and how its executions go', {
+    route(tag, 'operate', 'Send the heartbeat of a worker and the progress of its executions', {
       counted: 'apart',
-      description: 'One for the whole worker, every `heartbeat_seconds`.',
+      description: 'One heartbeat for the whole worker, every `heartbeat_seconds`.',
       body: WorkerHeartbeatRequest,
       answer: WorkerHeartbeatReply,
       options: { bodyLimit },
@@ -93,10 +93,10 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: ReportRequest }>(
     '/workers/report',
-    route(tag, 'operate', 'Report how executions ended', {
+    route(tag, 'operate', 'Report the results of executions', {
       counted: 'apart',
       description:
-        'To be repeated until it is answered: a result that was accepted before is accepted again, and another one for the same attempt is refused.',
+        'Repeat the request until it is answered: a result that was accepted before is accepted again, and a different one for the same attempt is refused.',
       body: ReportRequest,
       answer: ReportReply,
       options: { bodyLimit },

@@ -34,7 +34,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
   app.get(
     '/workers',
     route(tag, 'read', 'The workers, oldest registration first', {
-      description: 'Operators see all of them, a tenant its own.',
+      description: 'Operators see all workers, a tenant its own.',
       answer: WorkerList,
     }),
     async ({ tenantId, caller }): Promise<WorkerList> => {
@@ -48,7 +48,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
     route(tag, 'operate', 'Register a worker', {
       counted: 'apart',
       description:
-        'It may then claim executions of its handlers. Each start of a program registers anew; without heartbeats the registration is over by itself.',
+        'A registered worker may claim executions of its handlers. Each start of a program registers again; without heartbeats the registration expires.',
       body: RegisterRequest,
       response: { 201: Registered },
     }),
@@ -79,9 +79,10 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.delete<{ Params: { worker_id: string } }>(
     '/workers/:worker_id',
-    route(tag, 'operate', 'Let a worker leave', {
+    route(tag, 'operate', 'Deregister a worker', {
       counted: 'apart',
-      description: 'What it still holds is handed back without an attempt spent, and runs elsewhere.',
+      description:
+        'Executions that it still holds are handed back without using an attempt, and run elsewhere.',
       answer: GoodbyeReply,
     }),
     async ({ tenantId, params }): Promise<GoodbyeReply> => {

@@ -40,10 +40,10 @@ export function planGraphChange(
   const isGone = status === 'DELETED'
   const known = new Set(foreseen?.map((one) => one.jobId))
   const dependsOn = isGone ? [] : version!.dependsOn
-  assert(isGone || foreseen !== undefined, 'what it depends on was to stay')
+  assert(isGone || foreseen !== undefined, 'the dependencies are not part of this change')
   assert(
     dependsOn.every((one) => known.has(one.jobId)),
-    'what it comes to depend on is known before',
+    'the new dependencies were read in advance',
   )
   const plan = isGone ? planRemoval(part, jobId) : planDependencies(part, { jobId, dependsOn })
   if (isGraphRefusal(plan)) return plan

@@ -116,7 +116,7 @@ test('a root that counts from its last end shares its runs with nobody', () => {
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('nor does one that found no nodeIndex in the run of its slot', () => {
+test('a root that found no place in the run of its slot shares its run with no other root', () => {
   assert.deepEqual(rolesOf('a b c>a,b', startOf('a', 'slot')), ['a root', 'b root', 'c inner'])
   const start = { ...startOf('a', 'slot'), isAlone: true }
   assert.deepEqual(rolesOf('a b c>a,b', start), ['a root', 'c inner', 'b outside'])

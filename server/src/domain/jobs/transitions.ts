@@ -4,7 +4,7 @@ import type { JobStatus } from './job.ts'
 
 export type JobEvent = 'create' | 'edit' | 'pause' | 'resume' | 'complete' | 'delete'
 
-const changeGuard = 'row lock on the job and its cursor; what is decided is decided under it'
+const changeGuard = 'row lock on the job and its cursor, held for every decision about the job'
 
 export const jobTransitions: TransitionTable<JobStatus, JobEvent> = {
   states: {

@@ -109,7 +109,7 @@ for (const { lane, weight } of [free, enterprise]) {
   })
 }
 
-test('nor does it collect for the round before', () => {
+test('a lane does not collect shares for the round before', () => {
   const share = new FairShare()
   const a = { lane: 'a', weight: 1 }
   serve(share, [a], { rounds: 1, places: 2_000 })

@@ -49,7 +49,8 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     running: 'claimed by a worker: a position in a claimed batch, or a row of `live`',
     awaiting: 'its target answered 202 and will report the end',
     retrying: 'between two attempts, until `ready_at`',
-    cancelling: 'runs or awaits its end, and a cancel was requested; it ends cancelled whatever is reported',
+    cancelling:
+      'runs or awaits its end, and a cancel was requested; it ends cancelled regardless of the report',
     succeeded: 'ended: SUCCEEDED',
     failed: 'ended: FAILED, often with a dead letter',
     timed_out: 'ended: TIMED_OUT',

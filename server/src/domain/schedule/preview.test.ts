@@ -31,7 +31,7 @@ test('a preview shows local time and UTC, and says which slot a gap moved', () =
     notes: [
       {
         code: 'GAP',
-        message: 'The clock skips from 02:00 to 03:00; what was due in between runs now, once.',
+        message: 'The clock skips from 02:00 to 03:00; slots in between run now, once.',
       },
     ],
   })

@@ -136,7 +136,7 @@ function describeGap(change: ClockChange | null): string {
   if (change?.kind !== 'gap') return ''
   const from = formatLocal(change.from).slice(11, 16)
   const to = formatLocal(change.to).slice(11, 16)
-  return `The clock skips from ${from} to ${to}; what was due in between runs now, once.`
+  return `The clock skips from ${from} to ${to}; slots in between run now, once.`
 }
 
 function describeFold(pass: 1 | 2, both: boolean): Note {

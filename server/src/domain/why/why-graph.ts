@@ -84,7 +84,7 @@ export function againText(again: RunAgain | null): string {
 
 /** `waits for …` */
 export function openText({ runId, open }: OpenRun): string {
-  if (open.length === 0) return `is about to be let go (graph run ${runId})`
+  if (open.length === 0) return `is about to be released (graph run ${runId})`
   const others = listText(open, ({ name, status }) => `${quoted(name)} (${status})`)
   return `waits for ${others} in the graph run ${runId}`
 }

@@ -51,7 +51,7 @@ const unmet = {
   message: 'It runs on success of "a", which ended FAILED.',
 } as const
 const missed =
-  'It was skipped: the slot 2026-01-02T02:00:00Z could not be fired in time, because no scheduler was there'
+  'It was skipped: the slot 2026-01-02T02:00:00Z could not be fired in time, because no scheduler was running'
 const came = 'It was skipped: the slot 2026-01-02T02:00:00Z came'
 
 const thens: [SlotFacts, string][] = [
@@ -127,7 +127,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', instead: at('05:00:00') }),
-    `${missed}; of several that were missed the latest, 2026-01-02T05:00:00Z, ran instead.`,
+    `${missed}; the latest missed slot, 2026-01-02T05:00:00Z, ran instead.`,
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'SKIP' } }),
@@ -135,7 +135,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfireWindowSeconds: 600 } }),
-    `${missed}; of those that are missed only the latest runs, if it lies within the misfire window.`,
+    `${missed}; only the latest missed slot runs, if it is within the misfire window.`,
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'FIRE_ALL' } }),
@@ -144,7 +144,7 @@ const thens: [SlotFacts, string][] = [
   [skipped({ reason: 'misfire', version: 1 }), `${missed}.`],
   [
     skipped({ reason: 'paused', job: { ...job, status: 'PAUSED', pause } }),
-    `${came} while the job is paused: it is ${pauseSaid}.`,
+    `${came} while the job is paused: it has been ${pauseSaid}.`,
   ],
   [skipped({ reason: 'paused' }), `${came} while the job was paused.`],
   [
@@ -165,7 +165,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ status: 'PENDING' }),
-    'It is due: the slot 2026-01-02T02:00:00Z has not been fired yet, because no scheduler has come to it.',
+    'It is due: the slot 2026-01-02T02:00:00Z has not been fired yet, because no scheduler has reached it.',
   ],
   [skipped({ status: 'SCHEDULED' }), 'Not due until 2026-01-02T02:00:00Z.'],
   [
@@ -182,7 +182,7 @@ test('an instant without a slot is told with the slots around it', () => {
   const before = { slot: at('02:00:00'), status: 'SKIPPED', reason: 'overlap', executionId: null } as const
   const after = { slot: at('03:00:00'), status: 'SCHEDULED', reason: null, executionId: null } as const
   assert.deepEqual(whyNoSlot(at('02:20:00'), { before, after }), {
-    text: 'No slot of the job lies at 2026-01-02T02:20:00Z: the one before, 2026-01-02T02:00:00Z, was skipped (overlap), and the one after is 2026-01-02T03:00:00Z.',
+    text: 'The job has no slot at 2026-01-02T02:20:00Z: the one before, 2026-01-02T02:00:00Z, was skipped (overlap), and the one after is 2026-01-02T03:00:00Z.',
     status: 'NO_SLOT',
     reason: null,
     slot: at('02:00:00'),
@@ -191,6 +191,6 @@ test('an instant without a slot is told with the slots around it', () => {
   const none = whyNoSlot(at('02:20:00'), { before: null, after: null })
   assert.equal(
     none.text,
-    'No slot of the job lies at 2026-01-02T02:20:00Z: none lies within a year before it, and none lies within a year after it.',
+    'The job has no slot at 2026-01-02T02:20:00Z: there is none within a year before it, and there is none within a year after it.',
   )
 })

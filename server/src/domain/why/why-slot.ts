@@ -45,10 +45,11 @@ export function whyNoSlot(at: EpochMs, around: { before: SlotFate | null; after:
   const { before, after } = around
   const was =
     before === null
-      ? 'none lies within a year before it'
+      ? 'there is none within a year before it'
       : `the one before, ${atText(before.slot)}, ${fateText(before)}`
-  const next = after === null ? 'none lies within a year after it' : `the one after is ${atText(after.slot)}`
-  const text = `No slot of the job lies at ${atText(at)}: ${was}, and ${next}.`
+  const next =
+    after === null ? 'there is none within a year after it' : `the one after is ${atText(after.slot)}`
+  const text = `The job has no slot at ${atText(at)}: ${was}, and ${next}.`
   const executionId = before?.executionId ?? null
   return { text, status: 'NO_SLOT', reason: null, slot: before?.slot ?? null, executionId }
 }
@@ -100,7 +101,7 @@ function whyWithout(facts: SlotFacts): string {
   if (reason === 'owed')
     return `It is late and waits for its turn: ${at} is owed and runs in order behind others.`
   if (status === 'PENDING')
-    return `It is due: ${at} has not been fired yet, because no scheduler has come to it.`
+    return `It is due: ${at} has not been fired yet, because no scheduler has reached it.`
   if (reason === 'paused')
     return `It will be skipped unless the job is resumed before ${atText(slot)}: it ${pauseText(job)}.`
   if (reason === 'exclusion') return `It will be skipped: ${at} is excluded${named(facts.exclusion)}.`
@@ -151,13 +152,12 @@ function whyOverlap({ job, version, blocker }: SlotFacts): string {
 }
 
 function whyMisfire({ job, version, instead }: SlotFacts): string {
-  const missed = 'could not be fired in time, because no scheduler was there'
-  if (instead !== null)
-    return `${missed}; of several that were missed the latest, ${atText(instead)}, ran instead`
+  const missed = 'could not be fired in time, because no scheduler was running'
+  if (instead !== null) return `${missed}; the latest missed slot, ${atText(instead)}, ran instead`
   if (version !== job.version) return missed
   if (job.misfirePolicy === 'SKIP') return `${missed}, and its misfire_policy is SKIP`
   if (job.misfirePolicy === 'FIRE_ONCE')
-    return `${missed}; of those that are missed only the latest runs, if it lies within the misfire window`
+    return `${missed}; only the latest missed slot runs, if it is within the misfire window`
   const window = job.misfireWindowSeconds === null ? '' : ` of ${job.misfireWindowSeconds} s`
   return `${missed} again within the misfire window${window}, or there were more than run by FIRE_ALL`
 }

@@ -72,13 +72,13 @@ export function fateText(fate: {
   return fate.reason === null ? word : `${word} (${fate.reason})`
 }
 
-/** `is paused since …`, from the pause that the job still records. */
+/** `has been paused since …`, from the pause that the job still records. */
 export function pauseText({ pause }: Pick<JobView, 'pause'>): string {
   if (pause === null) return 'is paused'
   const { since, by, reason, until } = pause
   const why = reason === null ? '' : ` ("${shorten(reason)}")`
   const end = until === null ? '' : `, until ${atText(until)}`
-  return `is paused since ${atText(since)} by ${by}${why}${end}`
+  return `has been paused since ${atText(since)} by ${by}${why}${end}`
 }
 
 /** Of an execution that has ended. */

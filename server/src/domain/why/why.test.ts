@@ -103,13 +103,13 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { job: { ...job, status: 'PAUSED', pause } },
-    `The job is ${pauseSaid}; no slot fires until it is resumed, but it can be triggered.`,
+    `The job has been ${pauseSaid}; no slot fires until it is resumed, but it can be triggered.`,
     'PAUSED',
     'paused',
   ],
   [
     { job: { ...job, status: 'PAUSED', pause }, ...under(one) },
-    `It is running: the slot 2026-01-02T03:00:00Z (execution x) runs since 2026-01-02T03:00:01Z; the job itself is ${pauseSaid}.`,
+    `It is running: the slot 2026-01-02T03:00:00Z (execution x) runs since 2026-01-02T03:00:01Z; the job itself has been ${pauseSaid}.`,
     'RUNNING',
     null,
   ],
@@ -133,13 +133,13 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { ...under({ ...ready, attempt: 1, status: 'RETRYING', host: suspectHost }), job: byHandler },
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but it was lost with its worker before, so it waits for one that runs no other such.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but it was lost with its worker before, so it waits for a worker that runs no other suspect.',
     'RETRYING',
     'suspect',
   ],
   [
     { ...under(ready), job: byHandler, workers: { count: 0, free: 0 } },
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but no worker runs the handler report with the labels eu.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but no worker runs the handler report with the labels eu.',
     'PENDING',
     'no_worker',
   ],
@@ -151,25 +151,25 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { ...under(ready), workers: { count: 0, free: 0 } },
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but no worker is registered.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but no worker is registered.',
     'PENDING',
     'no_worker',
   ],
   [
     { ...under(ready), workers: { count: 3, free: 0 } },
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but all 3 workers are at capacity.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but all 3 workers are at capacity.',
     'PENDING',
     'capacity',
   ],
   [
     under({ ...ready, host: 'example.com' }),
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but its target example.com has as many calls as it may have at once.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its target example.com has the maximum number of concurrent calls.',
     'PENDING',
     'target_busy',
   ],
   [
     under(ready),
-    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z and is in the queue of the workers.',
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z and is in the queue of the workers.',
     'PENDING',
     'queued',
   ],
@@ -193,7 +193,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { underWay: { executions: [waiting], letGo: 0, owed } },
-    'It waits: the slot 2026-01-02T03:30:00Z (execution w) waits for the slots that are owed: those from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z.',
+    'It waits: the slot 2026-01-02T03:30:00Z (execution w) waits for owed slots: the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z.',
     'PENDING',
     'owed',
   ],
@@ -205,7 +205,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { underWay: { executions: [], letGo: 0, owed } },
-    'Late slots wait for their turn: those from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
+    'Late slots wait for their turn: the the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
     'PENDING',
     'owed',
   ],
@@ -285,7 +285,7 @@ nows.push(
   ],
   [
     { job: { ...dependent, status: 'PAUSED', pause }, graph: after },
-    `The job is ${pauseSaid}; it is skipped in every graph run until it is resumed, but it can be triggered.`,
+    `The job has been ${pauseSaid}; it is skipped in every graph run until it is resumed, but it can be triggered.`,
     'PAUSED',
     'paused',
   ],
@@ -303,7 +303,7 @@ nows.push(
   ],
   [
     { job: dependent, graph: after, ...under(part), run: { runId: 'r', open: [] } },
-    'It waits: its part of the graph run of 2026-01-02T03:00:00Z (execution x) is about to be let go (graph run r).',
+    'It waits: its part of the graph run of 2026-01-02T03:00:00Z (execution x) is about to be released (graph run r).',
     'WAITING_DEPENDENCIES',
     'dependency',
   ],

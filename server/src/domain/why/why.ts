@@ -96,17 +96,17 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     return told(`It waits: ${nameOf(one)} ${open}.`, 'dependency')
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
-  const since = `is ready since ${atText(one.enqueuedAt)}`
+  const since = `has been ready since ${atText(one.enqueuedAt)}`
   const { count, free } = facts.workers
   if (count === 0) {
     return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
   if (one.host === suspectHost) {
-    const alone = 'it was lost with its worker before, so it waits for one that runs no other such'
+    const alone = 'it was lost with its worker before, so it waits for a worker that runs no other suspect'
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
   }
   if (one.host !== null) {
-    const busy = `its target ${shorten(one.host)} has as many calls as it may have at once`
+    const busy = `its target ${shorten(one.host)} has the maximum number of concurrent calls`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
   if (free <= 0) {
@@ -141,18 +141,17 @@ function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution
     const used = `${key.held} of ${key.limit} in use`
     return told(`waits for the concurrency_key "${shorten(key.key)}": ${used}`, 'concurrency_key')
   }
-  if (underWay.owed !== null)
-    return told(`waits for the slots that are owed: ${owedText(underWay.owed)}`, 'owed')
+  if (underWay.owed !== null) return told(`waits for owed slots: the ${owedText(underWay.owed)}`, 'owed')
   return told('is about to be released', 'queued')
 }
 
 function whyOwed(owed: NonNullable<UnderWay['owed']>): Answer {
-  const text = `Late slots wait for their turn: ${owedText(owed)} are owed and run in order, one after the other.`
+  const text = `Late slots wait for their turn: the the ${owedText(owed)} are owed and run in order, one after the other.`
   return { text, status: 'PENDING', reason: 'owed', slot: owed.from, executionId: null }
 }
 
 function owedText({ from, to }: NonNullable<UnderWay['owed']>): string {
-  return `those from ${atText(from)} to ${atText(to)}`
+  return `slots from ${atText(from)} to ${atText(to)}`
 }
 
 function whyCompleted({ job, last }: NowFacts): string {

@@ -18,7 +18,7 @@ export function checkCallbackUrl(text: string): string | null {
   return null
 }
 
-/** Where a call to the URL goes; null when it is not http or https or carries credentials. */
+/** The address that a call to the URL connects to; null if it is not http or https or carries credentials. */
 export function parseTarget(text: string): HttpTarget | null {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null

@@ -22,7 +22,7 @@ export interface HttpClientOptions {
   idleMs?: number
 }
 
-/** Connecting, TLS included. A target that takes longer counts as not there. */
+/** Time to connect, TLS included. A slower target counts as unreachable. */
 const connectMsMax = 10_000
 
 interface KnownOrigin {
@@ -153,7 +153,7 @@ class Call implements ConnectionCall {
     return this.#ended
   }
 
-  /** Ends it when its time is over, or it is told to stop. */
+  /** Ends the call when its time is over or its signal aborts. */
   watch(timers: Timers, timeoutMs: number, signal: StopSignal | undefined): void {
     this.#timer = timers.schedule(timeoutMs, () =>
       this.end(failed('TIMEOUT', `no complete response within ${timeoutMs} ms`)),

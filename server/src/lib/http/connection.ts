@@ -27,16 +27,16 @@ export interface Place {
   readonly hostname: string
   readonly port: number
   readonly lookup?: LookupFunction
-  /** Connecting, TLS included. A target that takes longer counts as not there. */
+  /** Time to connect, TLS included. A slower target counts as unreachable. */
   readonly connectMsMax: number
-  /** Of the last TLS connection: the next one need not agree on everything anew. */
+  /** Session of the last TLS connection, which the next one resumes. */
   session?: Buffer
 }
 
 export interface ConnectionOwner {
-  /** It can take another call. */
+  /** Called when the connection can carry another call. */
   onFree(connection: HttpConnection): void
-  /** It is gone, and so is its call. */
+  /** Called when the connection is closed; its call has ended too. */
   onClosed(connection: HttpConnection): void
 }
 

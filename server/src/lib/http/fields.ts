@@ -1,6 +1,6 @@
 // Valid header fields by RFC 9110, and the fields that a caller may not set.
 
-/** Of a name, and of a method. */
+/** Characters of a header name and of a method. */
 export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** Without control characters. */
 export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/

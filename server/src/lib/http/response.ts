@@ -55,7 +55,7 @@ export class ResponseReader {
   headers: Record<string, string> = {}
   /** Whether the connection may be used again. */
   isKept = false
-  /** For how long the target offers to keep it; null: it does not say. */
+  /** Keep-alive time that the target offers; null: none given. */
   keepAliveSeconds: number | null = null
   #state: State = 'over'
   #method = ''

@@ -1,5 +1,5 @@
 // Which addresses may be called. An address in a URL is checked before the call; a name is checked as it is resolved,
-// and the connection goes to exactly the addresses that were checked, so a name that changes its mind between check and
+// and the connection uses exactly the addresses that were checked, so a name that resolves differently between check and
 // connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'

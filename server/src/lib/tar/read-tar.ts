@@ -1,5 +1,5 @@
 // The entries of a tar archive, one after the other, as POSIX (ustar, pax) and GNU tar write them. Knows nothing of
-// where they go. Written by hand: the input comes from strangers, and anything unknown is refused.
+// where they go. Our own parser: the input comes from strangers, and anything unknown is refused.
 
 export interface TarEntry {
   kind: 'file' | 'directory' | 'link' | 'hard link'
@@ -12,7 +12,7 @@ export interface TarEntry {
   content: AsyncIterable<Buffer>
 }
 
-/** The archive is to blame. The message goes on after "The bundle". */
+/** An error in the archive. The message continues after "The bundle". */
 export class TarError extends Error {}
 
 const blockBytes = 512
@@ -41,7 +41,7 @@ export async function* readTar(stream: AsyncIterable<Buffer>, bytesMax: number):
   for (;;) {
     const header = await bytes.take(blockBytes)
     if (header === null) return
-    // Blocks of zeros end it. The rest is read, too: only at its end does gzip say whether all was there.
+    // Blocks of zeros end it. The rest is read too: gzip verifies completeness only at its end.
     if (header.every((byte) => byte === 0)) {
       await bytes.readOut()
       return

@@ -1,6 +1,6 @@
 // The real clock. It follows the database's clock by samples: each says that, at some moment between
 // `sentMs` and `receivedMs` of our monotonic clock, the database read `databaseMs`. The sample that says most
-// about this moment wins: a short round trip is exact, an old one may have drifted away.
+// about this moment wins: a short round trip is exact, an old sample may have drifted.
 import assert from 'node:assert/strict'
 import type { Clock } from '../../ports/clock.ts'
 import { type EpochMs, epochMs } from './epoch.ts'
@@ -11,7 +11,7 @@ export interface ClockSample {
   databaseMs: number
 }
 
-/** Older samples say nothing, so drift cannot build up and a database long away leaves us without a clock. */
+/** Older samples are dropped, so that drift cannot build up; after a long outage there is no estimate. */
 const sampleAgeMsMax = 60_000
 const samplesMax = 16
 /** Longer than any answer is waited for. */

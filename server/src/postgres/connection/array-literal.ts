@@ -1,13 +1,13 @@
 // Arrays as PostgreSQL reads them: one text for each parameter. The driver's own way costs several times as much.
 
-/** Of elements that need no quotes: numbers, ids, t and f, NULL. */
+/** An array literal of elements that need no quotes: numbers, ids, t and f, NULL. */
 export function arrayLiteral<T>(all: readonly T[], toElement: (one: T) => string | number): string {
   let list = ''
   for (const one of all) list += list === '' ? toElement(one) : `,${toElement(one)}`
   return `{${list}}`
 }
 
-/** Of any text. */
+/** An array literal of any texts. */
 export function textArrayLiteral<T>(all: readonly T[], toText: (one: T) => string | null): string {
   return arrayLiteral(all, (one) => quote(toText(one)))
 }

@@ -14,7 +14,7 @@ export class CoalescingWakeup implements Wakeup, WakeupSource {
   /** While it runs, the due topics wait for its end. */
   #timer: Timer | null = null
 
-  /** `publish` tells the other processes; a message that cannot be sent is lost, and must not reject. */
+  /** `publish` notifies the other processes; a message that cannot be sent is lost, and must not reject. */
   constructor(timers: Timers, publish: (topics: readonly WakeupTopic[]) => Promise<void>) {
     this.#timers = timers
     this.#publish = publish

@@ -1,5 +1,5 @@
 // `slots` and `attempts` are partitioned by UTC day: made two weeks ahead, so no write waits for it; removed when
-// nobody can ask for them any more. A write that meets a missing day makes it and goes on.
+// no query reaches them any more. A write that meets a missing day creates it and continues.
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'

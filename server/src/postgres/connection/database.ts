@@ -241,7 +241,7 @@ export function isConnectionError(error: unknown): boolean {
   return /^(08|57P0[1-5]$|53300$|25P03$|25006$|26000$)/.test(code) || isOutdated(error)
 }
 
-/** A newer version has changed a table under a statement that this connection has prepared: a new one prepares anew. */
+/** A newer version has changed a table of a statement that this connection has prepared: a new connection prepares it again. */
 function isOutdated({ code, routine }: pg.DatabaseError): boolean {
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }

@@ -13,7 +13,7 @@ export interface WakeupDeps {
   address: DatabaseAddress
 }
 
-/** A connection that hears nothing may be dead, or lead to a server that nobody writes to any more. */
+/** A connection without messages may be dead, or lead to a server that no longer gets writes. */
 const askEveryMs = 5_000
 const answerMsMax = 5_000
 
@@ -34,7 +34,7 @@ export class DatabaseWakeup extends CoalescingWakeup implements AsyncDisposable 
     const client = new pg.Client({
       ...addressOf(this.#deps.address),
       application_name: 'carillon listen',
-      // It sends hints too, and a hint waits for no disk: the commit that it tells of has, and so will the claim after it.
+      // It sends hints too, and a hint does not wait for the disk: the commit before it did, and so will the claim after it.
       options: '-c synchronous_commit=off',
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMsMax,

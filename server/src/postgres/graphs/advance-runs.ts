@@ -100,7 +100,7 @@ function sizeOf(work: RunInStep): number {
   return go.length + skip.length + work.cancelIds().length + plan
 }
 
-/** Of the jobs of nodes that would go. */
+/** Locks the jobs of the nodes that would be released, and returns their statuses. */
 async function lockMembers(queries: Queries, works: readonly RunInStep[]): Promise<Map<string, JobStatus>> {
   const jobIds = works.flatMap(({ run, step }) =>
     step.go.map((nodeIndex) => run.graph.plan.nodes[nodeIndex]!.jobId),
@@ -199,7 +199,7 @@ async function skipNodes(queries: Queries, works: readonly RunInStep[], stepped:
   stepped.settled.push(...rows.map((row) => toSettled(row, 'skipped')))
 }
 
-/** Of the jobs that are in the way of others. */
+/** Names of the parents whose dependency rule is not met, for the messages of skipped nodes. */
 async function readNames(queries: Queries, works: readonly RunInStep[]): Promise<(jobId: string) => string> {
   const unmet = works.flatMap(({ run, step }) =>
     step.skip.map((nodeIndex) => unmetOf(run.graph, step.states, nodeIndex)?.parentId),
@@ -222,7 +222,7 @@ async function moveStrays(queries: Queries, works: readonly RunInStep[], stepped
   )
   if (items.length === 0) return
   await queries.query(statements.moveRoots, [strayItem.encode(items)])
-  // They are in nobody's way any more, or their runs are to be made.
+  // They no longer hold back other executions, or their runs still have to be created.
   stepped.waiting = true
 }
 

@@ -1,4 +1,4 @@
-// Dependencies between jobs. Edges and graphs of a tenant change under one lock, taken before any job is: so no two
+// Dependencies between jobs. Edges and graphs of a tenant change under one lock, acquired before any job is locked: so no two
 // changes make a cycle together, and the graphs as read hold until the commit. The jobs are locked too: none of them
 // fires into a graph that it is no longer in, and none is deleted while another starts to depend on it.
 import {

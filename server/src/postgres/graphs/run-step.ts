@@ -28,7 +28,7 @@ export class RunInStep {
   readonly ended: string[] = []
   /** Why it is being cancelled; null: it is not. */
   cancelMessage: string | null
-  /** Nodes that are to be cancelled. */
+  /** Nodes to cancel. */
   cancels: number[] = []
   step: RunStep
 
@@ -82,7 +82,7 @@ export class RunInStep {
     if (isUnrun && this.cancelMessage !== null) this.late.push(executionId)
   }
 
-  /** Else another execution has taken its place, or it has left the run. */
+  /** Otherwise another execution has replaced it, or it has left the run. */
   #isOfNode({ job_id: jobId, execution_id: executionId }: NoteRow): boolean {
     const nodeIndex = this.run.nodeIndexes.get(jobId)
     return nodeIndex !== undefined && this.executionOf(nodeIndex) === executionId
@@ -107,7 +107,7 @@ export class RunInStep {
     if (node.role === 'root' && outcome === 'cancelled') this.cancel(message ?? '')
   }
 
-  /** Of two cancels the first is on record. */
+  /** The first of two cancels is recorded. */
   cancel(message: string): void {
     if (this.cancelMessage !== null) return
     this.cancelMessage = message
@@ -120,7 +120,7 @@ export class RunInStep {
     return [...open.map((nodeIndex) => this.executionOf(nodeIndex)).filter((id) => id !== null), ...this.late]
   }
 
-  /** If another transaction has just ended the row of a node, it is out of our hands: its end will be noted. */
+  /** If another transaction has just ended the row of a node, this step leaves it: its end will be noted. */
   leaveOut(locked: ReadonlySet<string>, statuses: ReadonlyMap<string, JobStatus>): void {
     const nodeIndexes = [...this.step.go, ...this.step.skip].filter(
       (nodeIndex) => !locked.has(this.executionOf(nodeIndex)!),

@@ -127,7 +127,7 @@ interface NotedRow {
   nth: number
   /** Null: all runs of the tenant are left out. */
   run_id: string | null
-  /** It lies before the place at which the round of runs began. */
+  /** Whether it is before the position at which the round of runs began. */
   is_round: boolean
   /** How many runs each tenant has in this look. */
   share: number

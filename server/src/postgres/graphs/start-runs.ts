@@ -1,4 +1,4 @@
-// How runs of graphs begin: nodes, versions and edges are pinned as they are now, and each node that is to run has a row.
+// The start of graph runs: nodes, versions and edges are pinned as they are now, and each node that will run gets a row.
 import { takeAffordable } from '../../domain/graphs/affordable.ts'
 import type { Edge } from '../../domain/graphs/graph.ts'
 import {
@@ -26,7 +26,7 @@ const readMax = 2_000
 /** and jobs that it examines, the jobs of a graph once for each of its runs. About half a second in all. */
 const lookedAtMax = 20_000
 
-/** Data that need not be read anew for each run that starts. */
+/** Data shared by all runs that start in this step. */
 export class StartMemory {
   readonly schedules = new KnownSchedules()
   readonly latest = new LatestEnded()

@@ -94,7 +94,7 @@ const worldMaker = 'demo'
 /** Key prefix of the jobs that are there for their number only. */
 export const copyPrefix = 'copy-'
 
-/** Of copies: the world is filled only when all of it is. */
+/** The creator of copies: the demo world counts as filled only when all copies exist. */
 const copyMaker = 'demo copy'
 /** Key of the job that copies are made from. */
 const modelKey = 'tides'
@@ -163,7 +163,7 @@ export async function writeCopies(
 }
 
 export interface CopiedDay {
-  /** Of the keys of the copies. */
+  /** Prefix of the keys of the copies. */
   prefix: string
   stepSeconds: number
   /** Slots before it have no execution. */

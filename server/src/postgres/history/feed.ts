@@ -86,7 +86,7 @@ export class PostgresFeed implements Feed {
   }
 }
 
-/** `now`: after the snapshot was taken. */
+/** `now`: the time after the snapshot. */
 function writeMark(since: number, { snapshot, now }: { snapshot: string; now: number }): FeedMark {
   return `${since} ${now} ${snapshot}` as FeedMark
 }

@@ -68,7 +68,7 @@ function isWhole(row: WholeRow | FoundRow): row is WholeRow {
   return row.execution_id === null
 }
 
-/** An id tells when it was made; that of the end of all lists is later than any. */
+/** An id contains the time of its creation; the id at the end of all lists is later than any. */
 function madeAtOf(executionId: string): EpochMs {
   const ms = Number.parseInt(executionId.replaceAll('-', '').slice(0, 12), 16)
   return epochMs(Math.min(ms, madeAtMax))

@@ -52,7 +52,7 @@ export async function searchExecutions(
   return { executions: page.rows.map(toSummary), next: page.next, ...total }
 }
 
-/** Of a job, without conditions. */
+/** Executions of a job, without conditions. */
 async function listPlain(
   queries: Queries,
   query: ExecutionQuery & { jobId: string },
@@ -164,7 +164,7 @@ async function countAll(
   const isCut = !isEnded(query.status) && (first.batch_end ?? first.live_end) !== null
   if (isUnderWay(query.status)) return toTotal(underWay.length, isCut)
   const isSearch = hasConditions(query)
-  // To look at so many is most of the work of a page.
+  // Counting this many would be most of the work of a page.
   if (first.many) return { total: totalMax, capped: true }
   const seenMax = isSearch ? recordedMax : totalMax + 1
   const { seen, total } = page.looked ?? (await look(queries, query, { before: lastId, seenMax }))
@@ -177,7 +177,7 @@ interface Look {
   end: string | null
 }
 
-/** Looks at so many that are recorded: how many match, and where it stopped; null: it saw all. */
+/** Examines a bounded number of recorded executions: the number of matches, and its last position; null: it saw all. */
 async function look(
   queries: Queries,
   query: ExecutionQuery,
@@ -207,7 +207,7 @@ function conditionsOf(query: ExecutionQuery, before: string): unknown[] {
   return [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter, toText, tag, text]
 }
 
-/** Whether the counts per day tell how many executions of past days match. */
+/** Whether the daily counts give the number of matching executions on past days. */
 function isAboutOutcome({ status, ...query }: ExecutionQuery): boolean {
   return (status === null || isEnded(status)) && !hasConditions({ ...query, status: null })
 }

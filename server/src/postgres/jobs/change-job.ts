@@ -37,14 +37,14 @@ export async function changeJob(
     const mayTouch = await mayTouchGraph(database, target)
     const outcome = await tryChange(database, target, decide, { locksGraphs: mayTouch })
     if (outcome !== 'in_graph') return outcome
-    // It came into a graph since we looked. Graphs are locked before jobs, so its owner must begin anew with that.
+    // It joined a graph since we looked. Graphs are locked before jobs, so the caller must restart its transaction with that lock.
     if (database.isNested) throw new RestartTransaction('the graph of the job')
     const again = await tryChange(database, target, decide, { locksGraphs: true })
     assert(again !== 'in_graph', 'its graph is locked')
     return again
   } catch (error) {
     if (!isKeyTaken(error)) throw error
-    // Somebody took it since we looked. Within a transaction that has ended all of it: its owner must begin anew.
+    // Another request took the key since we looked. That has aborted the transaction, if there is one: its owner must restart it.
     if (database.isNested) throw new RestartTransaction('the key of the job', { cause: error })
     return 'key_taken'
   }

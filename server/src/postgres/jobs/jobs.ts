@@ -244,7 +244,7 @@ interface TriggersToInsert {
   directs: readonly string[]
 }
 
-/** Sent together: between the two another request of the same transaction would tell its own jobs instead. */
+/** Both statements are sent together: in between, another request of the same transaction could replace the list of locked jobs. */
 function insertTriggers(queries: Queries, { lock, targets, items, directs }: TriggersToInsert) {
   return Promise.all([
     queries.query<LockRow>(lock, [targets, directs]),
@@ -252,14 +252,14 @@ function insertTriggers(queries: Queries, { lock, targets, items, directs }: Tri
   ])
 }
 
-/** Of nothing when none was locked. */
+/** All null if no job was locked. */
 interface LockRow {
   tenant_id: string | null
   job_id: string | null
   status: JobStatus | null
 }
 
-/** With a definition the first of each that were taken. */
+/** Of the claimed executions, only the first of each definition carries the definition. */
 type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
 
 interface IdRow {

@@ -21,7 +21,7 @@ import * as statements from './operations.sql.ts'
 import { storesOn } from './requests.ts'
 
 const gaveUp =
-  'Its steps failed many times in a row; what is counted as done was done. The server log has the cause.'
+  'Its steps failed many times in a row; items counted as done are done. The server log has the cause.'
 
 export class PostgresOperations implements Operations {
   readonly #database: Transactions
@@ -104,7 +104,7 @@ export class PostgresOperations implements Operations {
       )
     } catch (error) {
       // The step is undone. That it failed is written apart, so that one that always fails does not go on for ever.
-      // A database that is away or busy says nothing about the step: it only lets others go first.
+      // An unreachable or busy database is no fault of the step: the operation only lets others go first.
       if (taken !== null) {
         const failures = error instanceof Unavailable ? 0 : 1
         await this.#database

@@ -103,7 +103,7 @@ async function note(queries: Queries, notes: readonly AttemptUpdate[]): Promise<
   return states
 }
 
-/** Of two updates of the same attempt the later one wins; fields that only the earlier one has are kept. */
+/** The later of two updates of an attempt wins; fields that only the earlier one has are kept. */
 function mergeNotes(notes: readonly AttemptUpdate[]): AttemptUpdate[] {
   const merged = new Map<string, AttemptUpdate>()
   for (const one of notes) {

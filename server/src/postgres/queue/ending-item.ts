@@ -1,4 +1,4 @@
-// How an attempt goes on or ends, as statements take it: one letter a field, as `endingItem` says.
+// The continuation or end of an attempt, as a parameter of statements: one letter a field, as listed in `endingItem`.
 import type { Ending } from '../../ports/queue.ts'
 import type { endingItem, markItem } from '../sql/ending.ts'
 import type { WireOf } from '../sql/item.ts'
@@ -6,7 +6,7 @@ import type { WireOf } from '../sql/item.ts'
 export type MarkWire = WireOf<typeof markItem>
 export type EndingWire = WireOf<typeof endingItem>
 
-/** Written by hand: this is the hot path of a finish, and absent fields cost nothing. */
+/** Built field by field: this is the hot path of a finish, and absent fields cost nothing. */
 export function toEndingItem(ending: Ending): EndingWire {
   if (ending.kind === 'running' || ending.kind === 'awaiting')
     return { k: ending.kind, s: ending.startedAt, g: ending.deadline }

@@ -44,7 +44,7 @@ export const repeatItem = defineItem({
 /** The executions of a lane that a worker may claim. */
 export const laneItem = defineItem({ lane: ['l', 'text'], count: ['n', 'int'] })
 
-/** The executions that wait for a host, of which a worker may claim so many. */
+/** A host, and the number of its waiting executions that a worker may claim. */
 export const hostItem = defineItem({ host: ['h', 'text'], count: ['n', 'int'] })
 
 export const definitionItem = defineItem({ jobId: ['j', 'uuid'], version: ['v', 'int'] })

@@ -30,7 +30,7 @@ import * as fire from './fire-slots.sql.ts'
 import { cursorItem, type skipItem, type slotItem } from './items.ts'
 import * as statements from './slots.sql.ts'
 
-/** A recorded slot lies in the past on every clock that is not further off than this. */
+/** A recorded slot is in the past on every clock with at most this error. */
 const clockErrorMs = hourMs
 
 export class PostgresSlots implements Slots {
@@ -54,7 +54,7 @@ export class PostgresSlots implements Slots {
   async takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]> {
     const taken = await this.#database.query<{ job_id: string }>(statements.takeNotes, [partitionIds, limit])
     if (taken.count === 0) return []
-    // If this fails the notes are gone: the caller then loads everything anew.
+    // If this fails the notes are gone: the caller then loads everything again.
     const ids = taken.rows.map((row) => row.job_id)
     const { rows } = await this.#database.query<CursorRow>(statements.loadNoted, [ids, farFutureMs])
     return rows.map(toCursor)
@@ -114,7 +114,7 @@ async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<
 interface Judged {
   one: SlotToFire
   plan: { from: EpochMs; to: EpochMs } | undefined
-  /** Of the same job, in the same fire. */
+  /** Earlier slots of the same job in the same fire. */
   slotsBefore: number
 }
 
@@ -126,7 +126,7 @@ function sortSlots(slots: readonly SlotToFire[]) {
   const fast: SlotToFire[] = []
   const others: Judged[] = []
   const named = new Set<string>()
-  // Of such a job one slot is decided at a time: the statement does not see its own executions.
+  // Such a job gets one slot decided at a time: the statement does not see the executions that it inserts.
   const jobs = new Map<string, number>()
   const plans = latePlansOf(slots)
   for (const one of slots) {
@@ -144,7 +144,7 @@ function sortSlots(slots: readonly SlotToFire[]) {
   return { answered, fast, others }
 }
 
-/** One that nothing is to be said of but that it fires, and where its cursor goes from there. */
+/** Whether the slot simply fires and moves its cursor. */
 function isFastPath(one: SlotToFire): boolean {
   const { overlapPolicy, move } = one
   if (overlapPolicy !== 'SKIP' && overlapPolicy !== 'ALLOW') return false

@@ -574,11 +574,11 @@ CREATE TABLE live (
   concurrency_key text, -- at most key_limit executions that are not waiting have the same key
   key_limit integer,
   operation_id uuid, -- the operation that made it
-  cancelled_at timestamptz(3), -- of a running one: it ends cancelled whatever its worker reports
+  cancelled_at timestamptz(3), -- of a running one: it ends cancelled regardless of the report
   cancel_message text,
   caller_id uuid, -- the worker that made the call whose result is awaited
   deadline timestamptz(3), -- when the attempt times out
-  silent_at timestamptz(3), -- when the attempt times out unless it is heard from
+  silent_at timestamptz(3), -- when the attempt times out unless it sends a heartbeat
   total_deadline timestamptz(3), -- when the execution times out, over all attempts
   heard_at timestamptz(3), -- last report of the attempt
   progress real,

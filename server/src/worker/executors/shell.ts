@@ -72,7 +72,7 @@ async function findAllowed(
   const variable = Object.keys(env).find((name) => forbiddenVariables.test(name))
   if (variable !== undefined) {
     return forbidden(
-      `/execution/env: ${variable} may not be set by a job; it can change what a program runs.`,
+      `/execution/env: ${variable} may not be set by a job; it can make a program run other code.`,
     )
   }
   const wanted = await realpath(command).catch(() => null)

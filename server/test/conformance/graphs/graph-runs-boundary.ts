@@ -163,7 +163,7 @@ function testJoined(name: string, setup: Setup): void {
     assert.equal((await g.get(runId)).status, 'SUCCEEDED')
   })
 
-  test(`${name}: also when that run has ended`, async (t) => {
+  test(`${name}: a root that comes into an ended run in which it is no node has a run of its own`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a z x>z')
     const runId = await g.fire('a', 0)

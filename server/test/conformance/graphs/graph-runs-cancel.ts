@@ -122,7 +122,7 @@ function testParts(name: string, setup: Setup): void {
     assert.equal((await g.get(runId)).cancelMessage, 'no')
   })
 
-  test(`${name}: also one that runs, when it has ended`, async (t) => {
+  test(`${name}: a running root that is cancelled takes its run with it once it has ended`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b c>a d>a,b')
     const runId = await g.fire('a', 0)
     await g.fire('b', 0)

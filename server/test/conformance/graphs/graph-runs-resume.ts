@@ -152,7 +152,7 @@ function testAgain(name: string, setup: Setup): void {
     assert.deepEqual((await g.finish(runId, 'c')).over, ['SUCCEEDED'])
   })
 
-  test(`${name}: it may fail and be resumed more than once`, async (t) => {
+  test(`${name}: a run may fail and be resumed more than once`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a c>b')
     const runId = await endMiddle(g, 'failed')
     const olds: string[] = []
@@ -233,7 +233,7 @@ function testRefused(name: string, setup: Setup): void {
     assert.deepEqual(await g.resume(runId), { kind: 'not_finished', status: 'CANCELLING' })
   })
 
-  test(`${name}: nor one of which all has succeeded`, async (t) => {
+  test(`${name}: a run in which every node has succeeded is not resumed`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a c>b:failure')
     const runId = await g.trigger('a')
     await g.step()
@@ -268,7 +268,7 @@ function testRefused(name: string, setup: Setup): void {
     }
   })
 
-  test(`${name}: nor while an execution of its root runs alone`, async (t) => {
+  test(`${name}: a run is not resumed while an execution of its root runs alone`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a', { a: { overlapPolicy: 'BUFFER_ALL' } })
     const runId = await endMiddle(g, 'failed')
@@ -280,7 +280,7 @@ function testRefused(name: string, setup: Setup): void {
     assert.deepEqual(await g.resume(runId), overlap)
   })
 
-  test(`${name}: nor while one waits in a batch, or late slots are owed`, async (t) => {
+  test(`${name}: a run is not resumed while an execution of its root waits in a batch, or late slots are owed`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a', { a: { overlapPolicy: 'SKIP', misfirePolicy: 'FIRE_ALL' } })
     const runId = await endMiddle(g, 'failed')
@@ -295,7 +295,7 @@ function testRefused(name: string, setup: Setup): void {
     assert.deepEqual(await g.resume(runId), { ...overlap, executionId: null })
   })
 
-  test(`${name}: nor one that is not there, or another tenant's`, async (t) => {
+  test(`${name}: a run that does not exist, or of another tenant, is not resumed`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')
     const runId = await endMiddle(g, 'failed')
@@ -304,7 +304,7 @@ function testRefused(name: string, setup: Setup): void {
     assert.deepEqual(await g.resume(s.ids.next()), { kind: 'not_found' })
   })
 
-  test(`${name}: nor for ever`, async (t) => {
+  test(`${name}: a run is resumed at most a hundred times`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a')
     await g.edit('b', pause())
     const runId = await g.trigger('a')

@@ -95,7 +95,7 @@ function testUnrun(name: string, setup: Setup): void {
     assert.deepEqual([counts.SKIPPED, skips], [2, { slot: 1, dependency: 1 }])
   })
 
-  test(`${name}: nor is one that was paused before it fired`, async (t) => {
+  test(`${name}: a run does not wait for a root that was paused before it fired`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const runId = await g.fire('a', 0)
@@ -113,7 +113,7 @@ function testUnrun(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'unrun', c: 'dependency' })
   })
 
-  test(`${name}: nor is one that begins with a later slot`, async (t) => {
+  test(`${name}: a run does not wait for a root that begins with a later slot`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b', { b: { slotAt: s.at(1) } })
     const runId = await g.fire('a', 0)
@@ -146,7 +146,7 @@ function testUnrun(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'blocked' })
   })
 
-  test(`${name}: nor for a root that does not have the slot, which counts by its latest execution`, async (t) => {
+  test(`${name}: a run does not wait for a root without the slot, which counts by its latest execution`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b:completion', { b: { schedule: otherSchedule } })
     const runId = await g.fire('a', isEven(s.at(0)) ? 1 : 0)
@@ -251,7 +251,7 @@ function testFreed(name: string, setup: Setup): void {
     assert.equal(await tryFire(2), 'fired')
   })
 
-  test(`${name}: also when all of it was skipped or cancelled`, async (t) => {
+  test(`${name}: a root is free again when its whole run was skipped or cancelled`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a', { a: { overlapPolicy: 'SKIP' } })
     const tryFire = async (second: number) =>

@@ -187,7 +187,7 @@ function testPages(name: string, setup: Setup): void {
     assert.deepEqual([last.executions.length, last.next, last.total], [1, null, 3])
   })
 
-  test(`${name}: a few are found among many`, async (t) => {
+  test(`${name}: a search finds a few executions among many`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const rare = await s.createJob({ name: 'rare' })

@@ -29,7 +29,7 @@ const broken = { type: 'HTTP_ERROR', message: 'the target answered 500' } as con
 
 export function testRollups(name: string, setup: Setup): void {
   for (const when of ['at once', 'when it is folded'] as const) {
-    test(`${name}: it is known ${when} how often a job went well and how long it took`, async (t) => {
+    test(`${name}: success rate and mean duration of a job are known ${when}`, async (t) => {
       const s = await setup(t)
       const [job, other] = [await s.createJob(), await s.createJob()]
       await end(s, other, 0, { durationMs: 77_000 })

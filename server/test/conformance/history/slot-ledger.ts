@@ -150,7 +150,7 @@ function testList(name: string, setup: Setup): void {
 }
 
 function testCount(name: string, setup: Setup): void {
-  test(`${name}: it is counted how many slots have a record`, async (t) => {
+  test(`${name}: recorded slots are counted`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     for (const second of [10, 20, 30]) {

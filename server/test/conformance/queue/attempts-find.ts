@@ -64,7 +64,7 @@ export function testAttemptsFind(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: it is found that somebody has cancelled it`, async (t) => {
+  test(`${name}: a cancelled attempt is found as cancelled`, async (t) => {
     const s = await setup(t)
     const { executionIds } = await holdBatch(s, 2)
     const { executionId } = await holdLive(s)

@@ -138,7 +138,7 @@ function testOutcomes(name: string, setup: Setup): void {
     assert.deepEqual([kind, retryOf, idempotencyKey, of], ['retry', executionId, null, null])
   })
 
-  test(`${name}: repeated again and again it carries the first key for as long as it fails`, async (t) => {
+  test(`${name}: a repeated retry carries the first key for as long as it fails`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const first = await triggerAndEnd(s, job, s.died())
@@ -160,7 +160,7 @@ function testOutcomes(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: it runs the job's current version, and waits its turn unless overlap is allowed`, async (t) => {
+  test(`${name}: a retry runs the job's current version, and waits its turn unless overlap is allowed`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await triggerAndEnd(s, job, s.succeeded())

@@ -50,7 +50,7 @@ export function testAwaits(name: string, setup: Setup): void {
     assert.notEqual(toGrid.slotAt, null)
   })
 
-  test(`${name}: it awaits the last attempt`, async (t) => {
+  test(`${name}: the next slot awaits the last attempt`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ schedule })
     await s.fire(job, 0, awaits(s, 0))
