@@ -6,7 +6,7 @@ export const artifactIdPattern = '^[a-z0-9._-]{1,128}$'
 export const artifact = defineFacts({
   label: 'Artifact',
   target: 'artifact_id',
-  targetAbout: 'Of the artifact executor.',
+  targetAbout: 'The bundle, if the executor is artifact.',
   fields: {
     artifact_id: {
       shape: 'text',
@@ -14,20 +14,21 @@ export const artifact = defineFacts({
       keywords: { pattern: artifactIdPattern },
       about: 'the bundle.',
       flag: { name: 'artifact', value: 'ID', about: 'run this bundle' },
-      input: { label: 'Artifact', hint: 'The id under which the bundle was put there.' },
+      input: { label: 'Artifact', hint: 'The id under which the bundle was uploaded.' },
     },
     sha256: {
       shape: 'text',
       keywords: { pattern: '^[0-9a-fA-F]{64}$' },
-      about: 'what the bundle must be; left out: whatever has this id when an attempt starts.',
-      input: { label: 'SHA-256', placeholder: 'whatever has this id', isCode: true },
+      about:
+        'the required SHA-256 of the bundle; left out: the bundle that has this id when an attempt starts.',
+      input: { label: 'SHA-256', placeholder: 'any bundle with this id', isCode: true },
     },
     entrypoint: {
       shape: 'text',
       isRequired: true,
       keywords: { minLength: 1, maxLength: 512 },
       about: '`file:function`, or the path of an executable in the bundle.',
-      flag: { name: 'entrypoint', value: 'FILE:FUNCTION', about: 'where the bundle begins' },
+      flag: { name: 'entrypoint', value: 'FILE:FUNCTION', about: 'entry point of the bundle' },
       input: { label: 'Entrypoint', placeholder: 'main.js:run', isCode: true },
     },
   },

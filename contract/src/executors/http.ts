@@ -25,7 +25,7 @@ export const http = defineFacts({
       input: {
         label: 'Address',
         placeholder: '{origin}/echo',
-        hint: 'http or https. {origin}/echo answers with what it is sent.',
+        hint: 'http or https. {origin}/echo answers with the request it got.',
       },
     },
     method: {

@@ -4,7 +4,7 @@ import { defineFacts } from './facts.ts'
 export const shell = defineFacts({
   label: 'Command',
   target: 'command',
-  targetAbout: 'Of the shell executor.',
+  targetAbout: 'The program, if the executor is shell.',
   fields: {
     command: {
       shape: 'text',
@@ -14,7 +14,7 @@ export const shell = defineFacts({
       flag: {
         name: 'command',
         value: 'PATH',
-        about: 'run this program of the server (absolute path)',
+        about: 'run this program on the server (absolute path)',
         completes: 'file',
       },
       input: {

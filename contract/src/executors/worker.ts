@@ -7,7 +7,7 @@ export const labelPattern = '^[A-Za-z0-9._:/-]{1,64}$'
 export const worker = defineFacts({
   label: 'Handler of a worker',
   target: 'handler',
-  targetAbout: 'Of a worker.',
+  targetAbout: 'The handler, if the executor is worker.',
   fields: {
     handler: {
       shape: 'text',
@@ -27,7 +27,7 @@ export const worker = defineFacts({
       items: { pattern: labelPattern },
       separator: ', ',
       about: 'only a worker that has all of them runs it.',
-      flag: { name: 'label', value: 'LABEL', about: 'only on workers that have it' },
+      flag: { name: 'label', value: 'LABEL', about: 'only on workers with this label' },
       input: {
         label: 'Labels',
         placeholder: 'large, eu',
