@@ -115,7 +115,7 @@ test('one that nothing is heard of is over though its worker lives; a sign of li
   const one = await s.start({ heartbeat_timeout_seconds: 20, timeout_seconds: 600 })
   await s.world.advance(15_000)
   const mark = { executionId: one.executionId, jobId: one.jobId, attempt: 1, fence: 1, workerId: s.worker }
-  await s.ports.attempts.note([{ ...mark, alive: true }])
+  await s.ports.attempts.update([{ ...mark, alive: true }])
   await s.world.advance(19_999)
   await s.step()
   assert.equal(await s.statusOf(one.executionId), 'RUNNING')
@@ -136,7 +136,7 @@ test('a sign of life between looking and writing wins', async (t) => {
     findOverdue: (limit: number) => maintenance.findOverdue(limit),
     async timeOut(ends: Parameters<typeof maintenance.timeOut>[0]) {
       assert.equal(ends.length, 1)
-      await attempts.note([{ ...mark, alive: true }])
+      await attempts.update([{ ...mark, alive: true }])
       return maintenance.timeOut(ends)
     },
   }

@@ -11,7 +11,7 @@ export interface Attempts {
   /** Ends attempts, or hands executions back, wherever they are held; the others of their batch stay in it. */
   report(reports: readonly AttemptEnding[]): Promise<ReportAnswer>
   /** Signs of life. An execution that is in its batch leaves it; the data it leaves with is kept in its row. */
-  note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]>
+  update(updates: readonly AttemptUpdate[]): Promise<UpdateAnswer[]>
 }
 
 export interface HeldAttempt {
@@ -55,7 +55,7 @@ export interface ReportAnswer {
 export interface AttemptUpdate extends AttemptMark {
   /** The attempt itself, not only its worker, gave a sign of life: its heartbeat timeout restarts. */
   alive: boolean
-  /** Kept if it leaves its batch with this note: one of its own started when it was claimed. */
+  /** Kept if it leaves its batch with this update: an execution of one of our workers started when it was claimed. */
   startedAt?: EpochMs
   /** 0 to 1. Absent: as it was. */
   progress?: number
@@ -67,5 +67,5 @@ export interface AttemptUpdate extends AttemptMark {
 export interface UpdateAnswer {
   executionId: string
   /** cancelled: it is to stop. gone: it is no longer held under this fence, and further reports count for nothing. */
-  state: 'noted' | 'cancelled' | 'gone'
+  status: 'updated' | 'cancelled' | 'gone'
 }

@@ -54,6 +54,7 @@ export interface ClaimOrder {
   singles?: boolean
 }
 
+/** In no order: the rank of each says which goes first, and of the same rank its id. */
 export interface Claimed {
   batches: ClaimedBatch[]
   live: ClaimedLive[]
@@ -164,5 +165,5 @@ export interface AttemptKey {
 
 export interface OwnAttempt {
   executionId: string
-  state: 'recorded' | 'held'
+  status: 'recorded' | 'held'
 }

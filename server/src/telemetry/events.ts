@@ -73,7 +73,7 @@ export const executionsCancelled = defineEvent<{ executions: number }>('executio
 /** A run of a graph that ended. */
 export const graphRunFinished = defineEvent<{ status: RunStatus }>('graph_run.finished')
 /** A run of a graph that cannot be taken further: each time that is tried fails. It is tried again now and then. */
-export const graphRunQuarantined = defineEvent<{ runId: string }>('graph_run.set_aside')
+export const graphRunQuarantined = defineEvent<{ runId: string }>('graph_run.quarantined')
 export const historyWriteFailed = defineEvent<{ executions: number; error: unknown }>('history.write_failed')
 export const loopFailed = defineEvent<LoopFailure>('loop.failed')
 export const requestFinished = defineEvent<{ method: string; route: string; status: number; tookMs: number }>(

@@ -14,7 +14,7 @@ function setup() {
   const sent: AttemptUpdate[][] = []
   const appended: LogPart[][] = []
   const callbacks: string[] = []
-  const states = new Map<string, UpdateAnswer['state']>()
+  const statuses = new Map<string, UpdateAnswer['status']>()
   let away = false
   /** Called while a write is under way. */
   let meanwhile = () => {}
@@ -26,10 +26,13 @@ function setup() {
   const updates = new AttemptUpdates({
     clock: world.clock,
     attempts: {
-      async note(given) {
+      async update(given) {
         await write()
         sent.push([...given])
-        return given.map(({ executionId }) => ({ executionId, state: states.get(executionId) ?? 'noted' }))
+        return given.map(({ executionId }) => ({
+          executionId,
+          status: statuses.get(executionId) ?? 'updated',
+        }))
       },
     },
     logs: {
@@ -43,7 +46,7 @@ function setup() {
     onGone: ({ executionId }) => void callbacks.push(`gone ${executionId}`),
   })
   return {
-    ...{ world, updates, sent, appended, callbacks, states },
+    ...{ world, updates, sent, appended, callbacks, statuses },
     setAway(isAway: boolean) {
       away = isAway
     },
@@ -243,19 +246,19 @@ test('waiting lines have at most 256 KB, a line at most 8,192 characters, an att
 })
 
 test('an execution that is gone is given up, and a cancelled one is stopped', async () => {
-  const { updates, states, callbacks } = setup()
+  const { updates, statuses, callbacks } = setup()
   const [gone, cancelled, well] = [make(), make(), make()]
-  states.set(gone.executionId, 'gone')
-  states.set(cancelled.executionId, 'cancelled')
+  statuses.set(gone.executionId, 'gone')
+  statuses.set(cancelled.executionId, 'cancelled')
   for (const held of [gone, cancelled, well]) updates.update(held, { progress: 0.5 })
   await updates.send()
   assert.deepEqual(callbacks, [`gone ${gone.executionId}`, `cancelled ${cancelled.executionId}`])
 })
 
 test('asking whether attempts are still ours writes no sign of life', async () => {
-  const { updates, sent, states, callbacks } = setup()
+  const { updates, sent, statuses, callbacks } = setup()
   const [a, b] = [make(), make()]
-  states.set(b.executionId, 'gone')
+  statuses.set(b.executionId, 'gone')
   await updates.ask([a, b])
   assert.deepEqual(
     sent.map((one) => one.map(({ executionId, alive }) => [executionId, alive])),

@@ -20,7 +20,7 @@ import type { HeldExecution } from './held-execution.ts'
 
 export interface UpdatesDeps {
   clock: Pick<Clock, 'databaseNow'>
-  attempts: Pick<Attempts, 'note'>
+  attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
   workerId: () => string
   /** The store says that the execution was cancelled. */
@@ -169,12 +169,12 @@ export class AttemptUpdates {
 
   async #write(sent: readonly { held: HeldExecution; update: AttemptUpdate }[]): Promise<void> {
     if (sent.length === 0) return
-    const answers = await this.#deps.attempts.note(sent.map(({ update }) => update))
-    const states = new Map(answers.map(({ executionId, state }) => [executionId, state]))
+    const answers = await this.#deps.attempts.update(sent.map(({ update }) => update))
+    const statuses = new Map(answers.map(({ executionId, status }) => [executionId, status]))
     for (const { held } of sent) {
-      const state = states.get(held.executionId)
-      if (state === 'cancelled') this.#deps.onCancelled(held)
-      else if (state === 'gone') this.#deps.onGone(held)
+      const status = statuses.get(held.executionId)
+      if (status === 'cancelled') this.#deps.onCancelled(held)
+      else if (status === 'gone') this.#deps.onGone(held)
     }
   }
 

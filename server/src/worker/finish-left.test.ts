@@ -19,7 +19,7 @@ async function setup(t: test.TestContext, answers: readonly Parameters<Scene['cr
     ...scene,
     ...{ worker, jobs, executionIds },
     /** The target gives a sign of life: the execution leaves its batch. */
-    beat: (executionId: string) => scene.ports.attempts.note([{ ...mark(executionId), alive: true }]),
+    beat: (executionId: string) => scene.ports.attempts.update([{ ...mark(executionId), alive: true }]),
     /** The target reports the end by itself. */
     complete: (executionId: string) =>
       scene.ports.attempts.report([
@@ -117,7 +117,7 @@ test('an execution that waits for its host and has left its batch goes back', as
   await worker.claim()
   const [first, second] = executionIds
   const mark = { executionId: second!, jobId: 'any', attempt: 1, fence: 1, workerId: null }
-  await s.ports.attempts.note([{ ...mark, alive: true }])
+  await s.ports.attempts.update([{ ...mark, alive: true }])
   await s.world.advance(200)
   await worker.expireBatches()
   await worker.finish()

@@ -39,7 +39,7 @@ export interface FinishDeps {
 /** The store's knowledge of results that it found no row for. */
 interface Missing {
   /** By execution; absent: the store has no record of it. */
-  own: ReadonlyMap<string, OwnAttempt['state']>
+  own: ReadonlyMap<string, OwnAttempt['status']>
   isRepeated: boolean
   after: After
 }
@@ -149,8 +149,8 @@ export class Finisher {
     for (const { batch, running, others, isRepeated } of this.#results.removeBatches(missing)) {
       for (const held of running) {
         held.leaving = false
-        const state = own.get(held.executionId)
-        if (state !== 'held') this.#lose(held, { workerId, isRecorded: state === 'recorded' })
+        const status = own.get(held.executionId)
+        if (status !== 'held') this.#lose(held, { workerId, isRecorded: status === 'recorded' })
       }
       for (const held of others) {
         // It had left its batch, as after a sign of life, and its result is not written yet.
@@ -201,7 +201,7 @@ export class Finisher {
   async #findOwn(workerId: string, executions: readonly HeldExecution[]): Promise<Missing['own']> {
     const asked = executions.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
-    return new Map(found.map(({ executionId, state }) => [executionId, state]))
+    return new Map(found.map(({ executionId, status }) => [executionId, status]))
   }
 
   /** By this write the execution is recorded, handed back because it was not started, or left to its target. */

@@ -72,7 +72,9 @@ export class RejectedResults {
       jobId,
     }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
-    const recorded = new Set(found.filter(({ state }) => state === 'recorded').map((one) => one.executionId))
+    const recorded = new Set(
+      found.filter(({ status }) => status === 'recorded').map((one) => one.executionId),
+    )
     this.#results = this.#results.filter((one) => !results.includes(one))
     for (const { held, isRepeated } of results) {
       if (!recorded.has(held.executionId)) this.refuse(held, workerId)

@@ -15,12 +15,16 @@ export interface HeldContext {
   isIsolated: boolean
 }
 
-/** The executions of a claim, in the order of their rank. */
+/** The executions of a claim, in the order of their rank; of the same rank, in the order in which they were made. */
 export function toHeldExecutions({ batches, live }: Claimed, context: HeldContext): HeldExecution[] {
-  const ranked: { rank: number; executions: HeldExecution[] }[] = []
-  for (const batch of batches) ranked.push({ rank: batch.rank, executions: ofBatch(batch, context) })
-  for (const one of live) ranked.push({ rank: one.rank, executions: [ofLive(one, context)] })
-  return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ executions }) => executions)
+  const ranked: { rank: number; id: string; executions: HeldExecution[] }[] = []
+  for (const batch of batches)
+    ranked.push({ rank: batch.rank, id: batch.batchId, executions: ofBatch(batch, context) })
+  for (const one of live)
+    ranked.push({ rank: one.rank, id: one.executionId, executions: [ofLive(one, context)] })
+  return ranked
+    .toSorted((a, b) => a.rank - b.rank || (a.id < b.id ? -1 : 1))
+    .flatMap(({ executions }) => executions)
 }
 
 function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: HeldContext): HeldExecution[] {

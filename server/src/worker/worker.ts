@@ -28,7 +28,7 @@ export interface WorkerDeps extends World {
   version: string
   queue: Queue
   graphRuns: Pick<GraphRuns, 'parentsOf'>
-  attempts: Pick<Attempts, 'note'>
+  attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
   secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
   /** Executors of the kinds that it runs besides HTTP calls, or instead of them if one may kill its process. */

@@ -75,7 +75,7 @@ function assertAllMet(): void {
   )
   wanted.push(
     'attempts.report',
-    'attempts.note',
+    'attempts.update',
     'maintenance.reclaim',
     'maintenance.release',
     'maintenance.wake',

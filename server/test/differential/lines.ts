@@ -19,7 +19,7 @@ const SETS: ReadonlySet<string> = new Set([
   'queue.findOwn',
   'attempts.find',
   'attempts.report',
-  'attempts.note',
+  'attempts.update',
   'maintenance.findOverdue',
   // The attempts that were settled.
   'maintenance.reclaim',

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
+import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
+import { change, remove } from '../conformance/jobs/changes.ts'
 import { notHeld } from '../conformance/scenario.ts'
 import { placesOf } from '../races/invariants.ts'
 import { releaseAll } from '../races/sessions.ts'
@@ -94,7 +96,7 @@ export const works: Record<string, Work> = {
       const asked = [{ executionId, attempt: 1, jobId: job.jobId }]
       const own = await s.queue.findOwn(workerId, asked)
       // So the worker learns that it was its own write.
-      if (outcomes.length > 0) assert.deepEqual(own, [{ executionId, state: 'recorded' }])
+      if (outcomes.length > 0) assert.deepEqual(own, [{ executionId, status: 'recorded' }])
       assert.deepEqual(await outcomesOf(race, executionId), outcomes)
     }
   },
@@ -104,7 +106,7 @@ export const works: Record<string, Work> = {
     const finished = [{ ...one, ending: race.s.succeeded() }]
     assert.deepEqual(await twice(({ queue }) => queue.finishLive(workerId, finished)), notHeld(executionId))
     const own = await race.s.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }])
-    assert.deepEqual(own, [{ executionId, state: 'recorded' }])
+    assert.deepEqual(own, [{ executionId, status: 'recorded' }])
     assert.deepEqual(await outcomesOf(race, executionId), ['succeeded'])
   },
 
@@ -114,8 +116,10 @@ export const works: Record<string, Work> = {
     const together = await claimOne(race)
     for (const { executionId, workerId, job } of [alone, together]) {
       const mark = { executionId, attempt: 1, jobId: job.jobId, fence: 1, workerId }
-      const [noted] = await twice(({ attempts }) => attempts.note([{ ...mark, alive: true, progress: 0.5 }]))
-      assert.equal(noted?.state, 'noted')
+      const [noted] = await twice(({ attempts }) =>
+        attempts.update([{ ...mark, alive: true, progress: 0.5 }]),
+      )
+      assert.equal(noted?.status, 'updated')
       const part = { tenantId, executionId, attempt: 1, firstLine: 0 }
       const lines = [{ at: s.at(1), level: 'info', message: 'hello' }] as const
       await twice(({ logs }) => logs.append([{ ...part, lines }]))
@@ -138,6 +142,19 @@ export const works: Record<string, Work> = {
     await twice(({ maintenance }) => releaseAll({ maintenance, ids: s.ids }, [job.jobId]))
     const { rows } = await race.client.query(`SELECT count(*)::int AS n FROM live WHERE state = 'ready'`)
     assert.equal(rows[0].n, 2)
+  },
+
+  async 'release of executions that a deleted job left behind'(race, twice) {
+    const { s, client } = race
+    const job = await s.createJob({ overlapPolicy: 'ALLOW' })
+    for (let n = 0; n < 3; n++) {
+      const batches = toTriggerBatches({ count: 1_000, payloads: null }, () => s.ids.nextBatch())
+      await s.jobs.triggerMany({ tenantId, jobId: job.jobId, lane: sharedLane, batches })
+    }
+    await change(s, job, remove)
+    await twice(({ maintenance }) => releaseAll({ maintenance, ids: s.ids }, [job.jobId]))
+    assert.equal((await client.query('SELECT FROM batches')).rowCount, 0)
+    assert.equal((await client.query(`SELECT FROM attempts WHERE outcome = 'cancelled'`)).rowCount, 3_000)
   },
 
   async reclaim(race, twice) {

@@ -67,8 +67,8 @@ export async function note(
   mark: AttemptMark,
   said: Partial<AttemptUpdate> = {},
 ): Promise<string> {
-  const [answer] = await attempts.note([{ ...mark, alive: true, ...said }])
-  return answer!.state
+  const [answer] = await attempts.update([{ ...mark, alive: true, ...said }])
+  return answer!.status
 }
 
 export const cancel = async ({ control }: Session, executionId: string): Promise<string> =>

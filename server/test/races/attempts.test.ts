@@ -36,7 +36,7 @@ for (const place of ['batch', 'live'] as const) {
         const again = { executionId, fence: 1, attempt: 1, ending: s.died() }
         assert.deepEqual(await second.queue.finishLive(workerId, [again]), notHeld(executionId))
       }
-      assert.deepEqual(await second.queue.findOwn(workerId, [token]), [{ executionId, state: 'recorded' }])
+      assert.deepEqual(await second.queue.findOwn(workerId, [token]), [{ executionId, status: 'recorded' }])
       assert.deepEqual(await recordsOf(race, attempt), [{ attempt: 1, outcome: 'succeeded', workerId }])
     },
   )
@@ -88,7 +88,7 @@ for (const place of ['batch', 'live'] as const) {
     const answering = attempt.finish(second, s.succeeded())
     await waiting()
     held.resume()
-    assert.equal(await saying, 'noted')
+    assert.equal(await saying, 'updated')
     assert.deepEqual(await answering, { ...allHeld, left: place === 'batch' ? [executionId] : [] })
     if (place === 'batch') {
       const again = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
@@ -137,7 +137,7 @@ testRace('finish×note: what our worker says goes on is noted where it went', as
   await waiting()
   held.resume()
   assert.deepEqual(await answering, allHeld)
-  assert.equal(await saying, 'noted')
+  assert.equal(await saying, 'updated')
   assert.equal((await s.view(attempt.executionId)).progress?.fraction, 0.5)
 })
 
@@ -214,5 +214,5 @@ testRace('note×report: what is being noted is reported where it went', async (r
   const ending = report(second, mark, s.succeeded())
   await waiting()
   held.resume()
-  assert.deepEqual([await saying, await ending], ['noted', allTaken])
+  assert.deepEqual([await saying, await ending], ['updated', allTaken])
 })

@@ -163,7 +163,7 @@ for (const version of POSTGRES_VERSIONS) {
           const again = await running.finish(first, s.succeeded())
           assert.deepEqual([again.missing.length, again.cancelled], [1, []])
           const own = await first.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }])
-          assert.deepEqual(own, [{ executionId, state: 'recorded' }])
+          assert.deepEqual(own, [{ executionId, status: 'recorded' }])
           assert.equal(await cancel(second, executionId), isCancelled ? 'cancelling' : 'finished')
           const { attempts, status } = await s.view(executionId)
           assert.deepEqual(

@@ -140,7 +140,7 @@ function createMoves(
     },
     async note({ attempts }: Session) {
       const said = () => (dice.chance(0.5) ? { progress: dice.below(100) / 100, checkpoint: { at: 1 } } : {})
-      await attempts.note(some(anyInFlight().marks).map((mark) => ({ ...mark, alive: true, ...said() })))
+      await attempts.update(some(anyInFlight().marks).map((mark) => ({ ...mark, alive: true, ...said() })))
     },
     /** One of ours, of all that it has. */
     async finish({ queue }: Session) {

@@ -31,8 +31,8 @@ const reportAll = ({ attempts }: Session, { s }: Race, marks: readonly AttemptMa
   attempts.report(marks.map((mark) => ({ ...mark, ending: s.succeeded() })))
 
 const noteAll = async ({ attempts }: Session, marks: readonly AttemptMark[]) =>
-  (await attempts.note(marks.map((mark) => ({ ...mark, alive: true, progress: 0.5 })))).map(
-    ({ state }) => state,
+  (await attempts.update(marks.map((mark) => ({ ...mark, alive: true, progress: 0.5 })))).map(
+    ({ status }) => status,
   )
 
 const cancelMany = ({ control }: Session, executionIds: readonly string[]) =>
@@ -96,7 +96,7 @@ for (const version of POSTGRES_VERSIONS) {
     const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
-    assert.deepEqual(await noting, new Array(4).fill('noted'))
+    assert.deepEqual(await noting, new Array(4).fill('updated'))
     assert.notEqual(await reclaiming, 'alive')
   })
 

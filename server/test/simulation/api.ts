@@ -57,13 +57,13 @@ export class SimulatedApi {
   }
 
   /** A sign of life. */
-  async note(called: Called, progress: number): Promise<'noted' | 'cancelled' | 'gone'> {
+  async note(called: Called, progress: number): Promise<'updated' | 'cancelled' | 'gone'> {
     const held = await this.#find(await this.#read(called))
     if (held === null) return 'gone'
     const { executionId, jobId, attempt, fence } = held
     const mark = { executionId, jobId, attempt, fence, workerId: null }
-    const [answer] = await this.#deps.ports.attempts.note([{ ...mark, alive: true, progress }])
-    return answer!.state
+    const [answer] = await this.#deps.ports.attempts.update([{ ...mark, alive: true, progress }])
+    return answer!.status
   }
 
   /** A request with a key: its result, also when it is repeated. Null: it had none. */

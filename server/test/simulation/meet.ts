@@ -39,7 +39,7 @@ export function countAnswers(sim: () => Simulation): NonNullable<LinkDeps['onDon
     if (name !== 'queue.findOwn') return
     void result.then(
       (answer) => {
-        const own = (answer as OwnAttempt[]).filter(({ state }) => state === 'recorded').length
+        const own = (answer as OwnAttempt[]).filter(({ status }) => status === 'recorded').length
         if (own > 0) sim().meet('unknown commit found as own', own)
       },
       () => {},

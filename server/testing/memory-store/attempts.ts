@@ -46,14 +46,14 @@ export class MemoryAttempts implements Attempts {
     return answer
   }
 
-  async note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
-    return notes.map((note): UpdateAnswer => {
-      const { executionId } = note
-      const found = this.#findHeld(note)
-      if (found === null) return { executionId, state: 'gone' }
-      const row = found.kind === 'live' ? found.row : this.#leave(found, note)
-      this.#store.changeLive(row, this.#saidIn(note, row))
-      return { executionId, state: row.cancelledAt === null ? 'noted' : 'cancelled' }
+  async update(updates: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
+    return updates.map((update): UpdateAnswer => {
+      const { executionId } = update
+      const found = this.#findHeld(update)
+      if (found === null) return { executionId, status: 'gone' }
+      const row = found.kind === 'live' ? found.row : this.#leave(found, update)
+      this.#store.changeLive(row, this.#saidIn(update, row))
+      return { executionId, status: row.cancelledAt === null ? 'updated' : 'cancelled' }
     })
   }
 

@@ -101,12 +101,12 @@ export class MemoryQueue implements Queue {
     return attempts.flatMap(({ executionId, attempt }): OwnAttempt[] => {
       const rows = this.#store.log.of(executionId)
       if (rows.some((row) => row.attempt === attempt && row.workerId === workerId && row.outcome !== 'lost'))
-        return [{ executionId, state: 'recorded' }]
+        return [{ executionId, status: 'recorded' }]
       const live = this.#store.live.get(executionId)
-      if (live?.workerId === workerId) return [{ executionId, state: 'held' }]
+      if (live?.workerId === workerId) return [{ executionId, status: 'held' }]
       // It awaits its end because this worker reported so.
       const isAwaited = live?.callerId === workerId && live.attempt === attempt
-      return isAwaited ? [{ executionId, state: 'recorded' }] : []
+      return isAwaited ? [{ executionId, status: 'recorded' }] : []
     })
   }
 

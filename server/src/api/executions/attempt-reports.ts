@@ -80,12 +80,12 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
           await refuseIfOver(deps, attemptOf)
           continue
         }
-        const [answer] = await attempts.note([{ ...markOf(held), alive: true, ...body }])
-        if (answer === undefined || answer.state === 'gone') continue
+        const [answer] = await attempts.update([{ ...markOf(held), alive: true, ...body }])
+        if (answer === undefined || answer.status === 'gone') continue
         const checkpoint = body.checkpoint === undefined ? held.checkpoint : body.checkpoint
         return {
           execution_id: held.executionId,
-          status: answer.state === 'cancelled' ? 'CANCELLING' : 'RUNNING',
+          status: answer.status === 'cancelled' ? 'CANCELLING' : 'RUNNING',
           ...(checkpoint === undefined ? {} : { checkpoint }),
         }
       }

@@ -10,7 +10,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { firstLineOf } from '../../domain/history/log.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { Attempts, HeldAttempt } from '../../ports/attempts.ts'
+import type { Attempts, HeldAttempt, UpdateAnswer } from '../../ports/attempts.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { LogPart, Logs } from '../../ports/logs.ts'
@@ -70,7 +70,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       const held = await findHeld(attempts, workerId, running)
       const kept = parts.filter(({ executionId }) => held.has(executionId))
       if (kept.length > 0) await logs.append(kept)
-      const notes = running.flatMap((one) => {
+      const updates = running.flatMap((one) => {
         const mark = held.get(one.execution_id.toLowerCase())
         if (mark === undefined) return []
         const { executionId, jobId, attempt, fence } = mark
@@ -83,11 +83,11 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
           ...(checkpoint === undefined ? {} : { checkpoint }),
         }
       })
-      const answers = notes.length === 0 ? [] : await attempts.note(notes)
-      const those = (state: string) =>
-        answers.filter((one) => one.state === state).map(({ executionId }) => executionId)
+      const answers = updates.length === 0 ? [] : await attempts.update(updates)
+      const idsWith = (status: UpdateAnswer['status']) =>
+        answers.filter((one) => one.status === status).map(({ executionId }) => executionId)
       const strange = running.map((one) => one.execution_id.toLowerCase()).filter((id) => !held.has(id))
-      return { cancelled: those('cancelled'), lost: [...strange, ...those('gone')] }
+      return { cancelled: idsWith('cancelled'), lost: [...strange, ...idsWith('gone')] }
     },
   )
 

@@ -40,15 +40,15 @@ export class PostgresAttempts implements Attempts {
     )
   }
 
-  async note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
-    const merged = mergeNotes(notes)
+  async update(updates: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
+    const merged = mergeUpdates(updates)
     if (merged.length === 0) return []
-    const states = await this.#database.transaction((queries) => note(queries, merged))
-    const toState = (executionId: string): UpdateAnswer['state'] => {
-      const cancelled = states.get(executionId)
-      return cancelled === undefined ? 'gone' : cancelled ? 'cancelled' : 'noted'
+    const held = await this.#database.transaction((queries) => update(queries, merged))
+    const toStatus = (executionId: string): UpdateAnswer['status'] => {
+      const isCancelled = held.get(executionId)
+      return isCancelled === undefined ? 'gone' : isCancelled ? 'cancelled' : 'updated'
     }
-    return notes.map(({ executionId }) => ({ executionId, state: toState(executionId) }))
+    return updates.map(({ executionId }) => ({ executionId, status: toStatus(executionId) }))
   }
 }
 
@@ -87,26 +87,26 @@ async function findRecorded(queries: Queries, reports: readonly AttemptEnding[])
 }
 
 /** Returns the attempts that are held as stated, and whether each has been cancelled. */
-async function note(queries: Queries, notes: readonly AttemptUpdate[]): Promise<Map<string, boolean>> {
-  const ids = notes.map(({ executionId }) => executionId)
+async function update(queries: Queries, updates: readonly AttemptUpdate[]): Promise<Map<string, boolean>> {
+  const ids = updates.map(({ executionId }) => executionId)
   const holders = await queries.query<{ worker_id: string }>(statements.lockHolders, [ids])
   const states = new Map<string, boolean>()
   if (holders.count > 0) {
     const workerIds = holders.rows.map((row) => row.worker_id)
-    const left = await queries.query<NotedRow>(statements.noteBatched, [toNoteItems(notes), workerIds])
+    const left = await queries.query<NotedRow>(statements.noteBatched, [toUpdateItems(updates), workerIds])
     for (const row of left.rows) states.set(row.execution_id, row.cancelled)
   }
-  const alone = notes.filter(({ executionId }) => !states.has(executionId))
+  const alone = updates.filter(({ executionId }) => !states.has(executionId))
   if (alone.length === 0) return states
-  const { rows } = await queries.query<NotedRow>(statements.noteLive, [toNoteItems(alone)])
+  const { rows } = await queries.query<NotedRow>(statements.noteLive, [toUpdateItems(alone)])
   for (const row of rows) states.set(row.execution_id, row.cancelled)
   return states
 }
 
 /** The later of two updates of an attempt wins; fields that only the earlier one has are kept. */
-function mergeNotes(notes: readonly AttemptUpdate[]): AttemptUpdate[] {
+function mergeUpdates(updates: readonly AttemptUpdate[]): AttemptUpdate[] {
   const merged = new Map<string, AttemptUpdate>()
-  for (const one of notes) {
+  for (const one of updates) {
     const name = nameOf(one)
     const before = merged.get(name)
     merged.set(name, { ...before, ...one, alive: one.alive || before?.alive === true })
@@ -125,9 +125,9 @@ function toReportItem({ ending, ...mark }: AttemptEnding): MarkWire & EndingWire
   }
 }
 
-function toNoteItems(notes: readonly AttemptUpdate[]): string {
+function toUpdateItems(updates: readonly AttemptUpdate[]): string {
   return JSON.stringify(
-    notes.map((one): MarkWire & WireOf<typeof updateItem> => ({
+    updates.map((one): MarkWire & WireOf<typeof updateItem> => ({
       ...toMarkItem(one),
       alive: one.alive,
       s: one.startedAt,

@@ -165,8 +165,8 @@ export class PostgresQueue implements Queue {
       workerId,
       attemptItem.encode(attempts),
     ])
-    return rows.flatMap(({ execution_id: executionId, state }) =>
-      state === null ? [] : [{ executionId, state }],
+    return rows.flatMap(({ execution_id: executionId, status }) =>
+      status === null ? [] : [{ executionId, status }],
     )
   }
 
@@ -209,5 +209,5 @@ interface FinishRow {
 
 interface OwnRow {
   execution_id: string
-  state: 'recorded' | 'held' | null
+  status: 'recorded' | 'held' | null
 }

@@ -16,7 +16,7 @@ export const findOwn = sql('findOwn')`
       SELECT CASE WHEN l.worker_id = $1 THEN 'held' ELSE 'recorded' END FROM live l
       WHERE l.execution_id = x.execution_id
         AND (l.worker_id = $1 OR (l.caller_id = $1 AND l.attempt = x.attempt)) LIMIT 1
-    )) AS state
+    )) AS status
   FROM (
     SELECT ${attemptItem.named(fragment`x`)} FROM json_to_recordset($2::json) AS x(${attemptItem.columns})
   ) x`

@@ -88,7 +88,8 @@ function testMade(name: string, setup: Setup): void {
     const { kind, status, attempt, slot, enqueuedAt } = executions[0]!
     assert.deepEqual([kind, status, attempt], ['trigger', 'PENDING', 0])
     assert.equal(slot, enqueuedAt - (enqueuedAt % 1_000))
-    const { batches, live } = await s.claim(await s.addWorker(), 250)
+    const { batches: claimed, live } = await s.claim(await s.addWorker(), 250)
+    const batches = claimed.toSorted((a, b) => a.rank - b.rank || (a.batchId < b.batchId ? -1 : 1))
     assert.deepEqual(
       batches.map((one) => [one.positions.length, one.kind, one.priority]),
       [100, 100, 50].map((size) => [size, 'trigger', triggerPriority(5)]),
@@ -230,8 +231,8 @@ function testEnds(name: string, setup: Setup): void {
     const { jobIds, fence } = batch
     const mark = { executionId: executionIds[0]!, attempt: 1, jobId: jobIds[0]!, fence, workerId }
     assert.deepEqual(
-      (await s.attempts.note([{ ...mark, alive: true, progress: 0.5 }])).map(({ state }) => state),
-      ['noted'],
+      (await s.attempts.update([{ ...mark, alive: true, progress: 0.5 }])).map(({ status }) => status),
+      ['updated'],
     )
     assert.deepEqual(await finish({ 1: s.succeeded(), 2: s.succeeded() }), allHeld)
     assert.deepEqual(await seen(s, executionIds), triggers(payloads))

@@ -33,7 +33,7 @@ function testLeave(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionIds, marks, workerId, claimed } = await holdBatch(s, 3)
     const executionId = executionIds[1]!
-    assert.equal(await note(s, marks[1]!, { startedAt: s.at(300) }), 'noted')
+    assert.equal(await note(s, marks[1]!, { startedAt: s.at(300) }), 'updated')
     const held = await findHeld(s, executionId)
     assert.deepEqual(
       [held.workerId, held.fence, held.attempt, held.startedAt, held.kind],
@@ -44,7 +44,7 @@ function testLeave(name: string, setup: Setup): void {
       ['RUNNING', s.at(300)],
     )
     // An attempt that does not say when it started counts as started when it was claimed.
-    assert.equal(await note(s, marks[2]!), 'noted')
+    assert.equal(await note(s, marks[2]!), 'updated')
     assertWithin((await s.view(executionIds[2]!)).startedAt, claimed)
     // It has left its batch: the worker releases it if the worker does not know of it.
     assert.equal(await s.queue.releaseUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
@@ -57,10 +57,10 @@ function testLeave(name: string, setup: Setup): void {
   test(`${name}: a batch of which all are heard is empty, and each ends on its own`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, workerId, finish } = await holdBatch(s, 2)
-    const answers = await s.attempts.note(marks.map((mark) => ({ ...mark, alive: false })))
+    const answers = await s.attempts.update(marks.map((mark) => ({ ...mark, alive: false })))
     assert.deepEqual(
-      answers.map(({ executionId, state }) => [executionId, state]),
-      executionIds.map((executionId) => [executionId, 'noted']),
+      answers.map(({ executionId, status }) => [executionId, status]),
+      executionIds.map((executionId) => [executionId, 'updated']),
     )
     assert.equal((await finish([s.succeeded(), s.succeeded()])).missing.length, 1)
     for (const executionId of executionIds) {
@@ -75,7 +75,7 @@ function testLeave(name: string, setup: Setup): void {
     const { executionIds, marks, workerId } = await holdBatch(s, 3)
     for (const index of [0, 2]) await cancelHeld(s, executionIds[index]!)
     assert.equal(await note(s, marks[0]!), 'cancelled')
-    assert.equal(await note(s, marks[1]!), 'noted')
+    assert.equal(await note(s, marks[1]!), 'updated')
     const cancelled = [executionIds[0], executionIds[2]].toSorted()
     assert.deepEqual((await s.queue.findCancelled(workerId)).toSorted(), cancelled)
     assert.equal(await s.statusOf(executionIds[0]!), 'CANCELLING')
@@ -88,7 +88,7 @@ function testLeave(name: string, setup: Setup): void {
   test(`${name}: an update from a sender that knows no worker moves the execution out of its batch all the same`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, workerId } = await holdBatch(s, 2)
-    assert.equal(await note(s, { ...marks[0]!, workerId: null }, { progress: 0.1 }), 'noted')
+    assert.equal(await note(s, { ...marks[0]!, workerId: null }, { progress: 0.1 }), 'updated')
     const held = await findHeld(s, executionIds[0]!)
     assert.equal(held.workerId, workerId)
   })
@@ -120,7 +120,7 @@ function testSaid(name: string, setup: Setup): void {
     test(`${name}: an update of an attempt that is held ${where} is kept`, async (t) => {
       const s = await setup(t)
       const mark = await hold(s)
-      assert.equal(await note(s, mark, { progress: 1, message: 'done soon', checkpoint: [1] }), 'noted')
+      assert.equal(await note(s, mark, { progress: 1, message: 'done soon', checkpoint: [1] }), 'updated')
       const { progress, checkpoint } = await s.view(mark.executionId)
       assert.deepEqual([progress!.fraction, progress!.message, checkpoint], [1, 'done soon', [1]])
     })
@@ -134,14 +134,14 @@ function testSaid(name: string, setup: Setup): void {
     await cancelHeld(s, mark.executionId)
     const all = [marks[1]!, gone, mark].map((one) => ({ ...one, alive: true }))
     assert.deepEqual(
-      (await s.attempts.note(all)).map(({ executionId, state }) => [executionId, state]),
+      (await s.attempts.update(all)).map(({ executionId, status }) => [executionId, status]),
       [
-        [marks[1]!.executionId, 'noted'],
+        [marks[1]!.executionId, 'updated'],
         [gone.executionId, 'gone'],
         [mark.executionId, 'cancelled'],
       ],
     )
-    assert.deepEqual(await s.attempts.note([]), [])
+    assert.deepEqual(await s.attempts.update([]), [])
   })
 }
 
@@ -221,7 +221,7 @@ function testGone(name: string, setup: Setup): void {
     const next = await s.addWorker()
     await s.claimLive(next)
     assert.equal(await note(s, { ...lost.marks[0]!, workerId: null }), 'gone')
-    assert.equal(await note(s, markOf(await findHeld(s, lost.executionIds[0]!))), 'noted')
+    assert.equal(await note(s, markOf(await findHeld(s, lost.executionIds[0]!))), 'updated')
     const ended = await holdLive(s)
     await report(s, [ended.mark], s.succeeded())
     assert.equal(await note(s, ended.mark), 'gone')

@@ -94,9 +94,9 @@ export async function note(
   mark: AttemptMark,
   said: Partial<AttemptUpdate> = {},
 ): Promise<string> {
-  const [answer, ...more] = await s.attempts.note([{ ...mark, alive: true, ...said }])
+  const [answer, ...more] = await s.attempts.update([{ ...mark, alive: true, ...said }])
   assert.deepEqual([answer?.executionId, more], [mark.executionId, []])
-  return answer!.state
+  return answer!.status
 }
 
 /** Ends every execution of the job under way as succeeded, regardless of its holder. */

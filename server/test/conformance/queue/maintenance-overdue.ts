@@ -212,7 +212,7 @@ function testSilent(name: string, setup: Setup): void {
     const { executionId, mark } = await holdLive(s, { execution: silent })
     await s.ageDeadlines(101_000)
     const overdue = await findOverdue(s)
-    assert.equal(await note(s, mark), 'noted')
+    assert.equal(await note(s, mark), 'updated')
     assert.deepEqual(await timeOut(s, overdue), [])
     assert.equal(await s.statusOf(executionId), 'RUNNING')
     assert.deepEqual(await s.maintenance.findOverdue(10), [])
@@ -228,7 +228,7 @@ function testSilent(name: string, setup: Setup): void {
     await s.ageDeadlines(41_000)
     const overdue = await findOverdue(s)
     assert.deepEqual([overdue.executionId, overdue.cause, overdue.state], [executionId, 'silent', 'awaiting'])
-    assert.equal(await note(s, { ...markOf(await findHeld(s, executionId)) }), 'noted')
+    assert.equal(await note(s, { ...markOf(await findHeld(s, executionId)) }), 'updated')
     assert.deepEqual(await timeOut(s, overdue), [])
   })
 }

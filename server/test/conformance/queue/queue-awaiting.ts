@@ -99,7 +99,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
     const again = { ...live, ending: s.awaiting() }
     assert.deepEqual(await s.queue.finishLive(workerId, [again]), notHeld(executionId))
     const key = { executionId, attempt: 1, jobId: job.jobId }
-    const own = [{ executionId, state: 'recorded' }]
+    const own = [{ executionId, status: 'recorded' }]
     assert.deepEqual(await s.queue.findOwn(workerId, [key]), own)
     assert.deepEqual(await s.queue.findOwn(await s.addWorker(), [key]), [])
     await report(s, [markOf(await findHeld(s, executionId))], s.failedForNow())

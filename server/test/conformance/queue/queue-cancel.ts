@@ -126,7 +126,7 @@ function testMates(name: string, setup: Setup): void {
     await finish([s.succeeded()])
     const key = { executionId: executionIds[0]!, attempt: 1, jobId: jobs[0]!.jobId }
     assert.deepEqual(await s.queue.findOwn(workerId, [key]), [
-      { executionId: executionIds[0], state: 'recorded' },
+      { executionId: executionIds[0], status: 'recorded' },
     ])
   })
 }

@@ -356,14 +356,14 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     assert.deepEqual(
       own.toSorted((a, b) => (a.executionId < b.executionId ? -1 : 1)),
       [
-        { executionId: executionIds[0], state: 'recorded' },
-        { executionId: executionIds[1], state: 'held' },
-        { executionId: executionIds[2], state: 'recorded' },
+        { executionId: executionIds[0], status: 'recorded' },
+        { executionId: executionIds[1], status: 'held' },
+        { executionId: executionIds[2], status: 'recorded' },
       ],
     )
     const others = asked.map((one) => ({ ...one, attempt: 2 }))
     assert.deepEqual(await s.queue.findOwn(workerId, others), [
-      { executionId: executionIds[1], state: 'held' },
+      { executionId: executionIds[1], status: 'held' },
     ])
     assert.deepEqual(await s.queue.findOwn(await s.addWorker(), asked), [])
     assert.deepEqual(await s.queue.findOwn(workerId, []), [])

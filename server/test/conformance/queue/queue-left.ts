@@ -27,7 +27,7 @@ export function testQueueLeft(name: string, setup: Setup): void {
     assert.deepEqual(await s.queue.finishLive(workerId, ends), notHeld(executionIds[2]!))
     assert.equal(await s.statusOf(executionIds[1]!), 'FAILED')
     const key = { executionId: executionIds[2]!, attempt: 1, jobId: marks[2]!.jobId }
-    const recorded = [{ executionId: executionIds[2], state: 'recorded' }]
+    const recorded = [{ executionId: executionIds[2], status: 'recorded' }]
     assert.deepEqual(await s.queue.findOwn(workerId, [key]), recorded)
     assert.equal((await s.view(executionIds[2]!)).attempts.length, 1)
   })
@@ -43,8 +43,8 @@ export function testQueueLeft(name: string, setup: Setup): void {
     assert.deepEqual(
       own.toSorted((a, b) => (a.executionId < b.executionId ? -1 : 1)),
       [
-        { executionId: executionIds[0], state: 'held' },
-        { executionId: executionIds[1], state: 'recorded' },
+        { executionId: executionIds[0], status: 'held' },
+        { executionId: executionIds[1], status: 'recorded' },
       ],
     )
     const end = { executionId: executionIds[0]!, fence: 1, attempt: 1, ending: s.succeeded() }
