@@ -37,7 +37,7 @@ const layers: Record<string, readonly string[]> = {
 const everything = new Set(['process', 'wiring'])
 
 /**
- * The files of wiring/ that may import postgres/: the composition root, and the loops of the history until they have ports.
+ * The files of wiring/ that may import postgres/: the composition root alone.
  * The others take ports, so that the simulator runs the same wiring on the store in memory.
  */
 const wiringOnPostgres = new Set(['server/src/wiring/server.ts'])
@@ -314,7 +314,7 @@ function checkWords(): string[] {
 }
 
 function commentsAndNames({ text }: SourceFile): string[] {
-  const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*).*$|\s\/\/ .*$/gm)].map(([line]) => line)
+  const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*|--).*$|\s\/\/ .*$/gm)].map(([line]) => line)
   const names = [...text.matchAll(/\b(?:test|it)\(\s*([`'"])((?:(?!\1).)*)\1/g)].map((match) => match[2]!)
   return [...comments, ...names]
 }

@@ -1,4 +1,4 @@
-// artifact: runs code out of an uploaded bundle.
+// artifact: runs code from an uploaded bundle.
 import { defineFacts } from './facts.ts'
 
 export const artifactIdPattern = '^[a-z0-9._-]{1,128}$'

@@ -3,9 +3,9 @@
 
 interface AnyField {
   isRequired?: true
-  /** In the schema of a request, after the name of the kind. Absent: the name says it all. */
+  /** The description of the field in the schema of a request, printed after `KIND: `. Absent: the field needs none. */
   about?: string
-  /** Of a list or of pairs: names and values together, in UTF-8. */
+  /** The most bytes of a list or of pairs, names and values together, in UTF-8. */
   bytesMax?: number
   /** The option of the CLI. Absent: only a file or the API sets the field. */
   flag?: { name: string; value: string; about: string; completes?: 'file' }
@@ -13,7 +13,7 @@ interface AnyField {
   input: { label: string; placeholder?: string; hint?: string; rows?: number; isCode?: true }
 }
 
-/** One text. `keywords`, `shown`: of its schema in a request and in a reply. */
+/** One text. `keywords`: the JSON Schema keywords of the field in a request; `shown`: in a reply. */
 type Text = {
   shape: 'text'
   keywords?: object
@@ -31,14 +31,14 @@ export type FieldsByName = Readonly<Record<string, Field>>
 
 export interface ExecutorFacts<Fields extends FieldsByName, Target extends keyof Fields> {
   label: string
-  /** The required field that says in a few words which thing is called. */
+  /** The required field that identifies the called thing: an address, a handler, a command, an artifact. */
   target: Target
   /** The description of the target in the reply of an execution; null: every execution has it. */
   targetAbout: string | null
   fields: Fields
   /** The rows of the job form; each field is in one of them. */
   rows: readonly (readonly (keyof Fields)[])[]
-  /** The call in a line. */
+  /** The call as one line of text, for people. */
   textOf(shown: { [Name in keyof Fields]?: ValueOf<Fields[Name]> }): string
 }
 
@@ -51,7 +51,7 @@ export type ValueOf<F> = F extends { choices: readonly (infer Choice)[] }
       ? Record<string, string>
       : string
 
-/** Returns them as they are, with the names of the fields in their type. */
+/** Returns `facts` unchanged; its type keeps the literal names of the fields. */
 export function defineFacts<const Fields extends FieldsByName, Target extends keyof Fields & string>(
   facts: ExecutorFacts<Fields, Target>,
 ): ExecutorFacts<Fields, Target> {

@@ -10,7 +10,7 @@ export const shell = defineFacts({
       shape: 'text',
       isRequired: true,
       keywords: { pattern: '^/', maxLength: 4_096 },
-      about: 'an absolute path that the operator has allowed. No shell reads it.',
+      about: 'an absolute path that the operator has allowed. It is started directly, without a shell.',
       flag: {
         name: 'command',
         value: 'PATH',
@@ -21,7 +21,7 @@ export const shell = defineFacts({
         label: 'Command',
         placeholder: '/usr/bin/backup',
         isCode: true,
-        hint: 'An absolute path that the operator has allowed. No shell reads it.',
+        hint: 'An absolute path that the operator has allowed. It is started directly, without a shell.',
       },
     },
     args: {
@@ -39,7 +39,7 @@ export const shell = defineFacts({
       bytesMax: 8 * 1024,
       separator: '=',
       about:
-        'its environment. Values can be written but not read back. Names as in C, not CARILLON_*; 8 KB in all.',
+        'its environment. Values can be written but not read back. Names have letters, digits and _, do not start with a digit, and do not start with CARILLON_. 8 KB in all.',
       flag: { name: 'env', value: 'NAME=VALUE', about: 'a variable of the program' },
       input: { label: 'Environment', rows: 3, placeholder: 'NAME=value' },
     },

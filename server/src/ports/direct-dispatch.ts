@@ -1,9 +1,9 @@
 // Claim on insert: a worker in the same process claims an execution in the very transaction that enqueues it, so that the
-// caller does not wait for the claim loop. Safe to do without: an execution that is not claimed so is claimed by the loop.
+// execution does not wait for the claim loop. It is an optimisation: the loop claims every execution that was not claimed so.
 import type { Claimed } from './queue.ts'
 
 export interface DirectDispatch {
-  /** Keeps room for `count` executions. Null: there is none, or nothing is to be claimed now. */
+  /** Reserves room for `count` executions. Null: the worker has no room, or may not claim now. */
   reserve(count: number): Reservation | null
 }
 

@@ -22,8 +22,8 @@ export interface Maintenance {
   /** When the next retry comes due; null: none is waiting. */
   nextWakeAt(): Promise<EpochMs | null>
   /**
-   * Jobs behind `after` of which something waits: executions, owed slots, or a next slot that awaits an end; and deleted
-   * jobs with executions that are still to end. The first page also has the jobs that have waited longest for a concurrency key.
+   * Jobs after `after`, by id, that have waiting executions, owed slots, or a next slot that awaits an end; and deleted
+   * jobs with executions still to end. The first page also has the jobs that have waited longest for a concurrency key.
    */
   findWaiting(after: string | null, limit: number): Promise<string[]>
   /**
@@ -55,7 +55,7 @@ export interface Overdue {
   fence: number
   /** Start of the running attempt: as it reported, else the time of its claim; null: no attempt runs. */
   startedAt: EpochMs | null
-  /** Cancelled: it was cancelled and did not stop in time. */
+  /** The missed deadline: of the attempt, its heartbeats, all attempts together, or the stop after a cancel. */
   cause: 'attempt' | 'silent' | 'total' | 'cancelled'
   timeoutSeconds: number
   totalTimeoutSeconds: number | null

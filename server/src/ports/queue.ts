@@ -23,7 +23,7 @@ export interface Queue {
   finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer>
   /** Cancelled executions that this worker holds. */
   findCancelled(workerId: string): Promise<string[]>
-  /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
+  /** The attempts among these that the store knows as this worker's own: recorded by it, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
   /**
    * Hands back executions that the store assigns to this worker but the worker does not know, as after a lost reply.
@@ -39,18 +39,18 @@ export interface Waiting {
 
 export interface ClaimOrder {
   workerId: string
-  /** The best execution of a lane is claimed, whichever of these routes it is on. */
+  /** The routes to claim from; within a lane the lowest rank over all of them goes first. */
   routes: readonly string[]
   lanes: readonly LaneShare[]
   hosts: readonly { host: string; count: number }[]
   /** Batches to look at per lane, at most. */
   batchesMax: number
   /**
-   * Whether the part of the next batch that fits is split off, as rows of its own; the first batch of a lane always is.
-   * Default true.
+   * Whether a batch that does not fit as a whole is split: the part that fits becomes rows of their own. The first batch
+   * of a lane is always split. Default true.
    */
   divides?: boolean
-  /** Only executions in no batch that go before all batches, with their definitions, and none that wait for a host. Default false. */
+  /** Claim only rows of `live` that rank before all batches and wait for no host, with their definitions. Default false. */
   singles?: boolean
 }
 
@@ -91,7 +91,7 @@ export interface ClaimedLive {
   attempt: number
   losses: number
   payloadOverride?: unknown
-  /** When it is not derived from job and slot or execution. */
+  /** Null: it is derived from the job and the slot, or from the execution. */
   idempotencyKey: string | null
   /** The checkpoint that the attempt before left for this one; absent: none. */
   checkpoint?: unknown

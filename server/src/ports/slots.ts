@@ -87,7 +87,7 @@ export interface SlotToFire {
   lane: string
   priority: number
   overlapPolicy: OverlapPolicy
-  /** It waits to be counted instead of being claimable at once. */
+  /** It starts in state `waiting`, until a release has counted it against its limits, instead of `ready`. */
   limited: boolean
   /** It is a row of its own from the start instead of a position in a batch. */
   ownRow: boolean
@@ -98,7 +98,7 @@ export interface SlotToFire {
    * answer is `early`.
    */
   plannedAt?: EpochMs
-  /** Every slot from after this one to here is owed too, one after the other. Null: none. */
+  /** The slots after this one, up to and including this instant, are owed too, one after the other. Null: none. */
   owedTo: EpochMs | null
   /** The least time between two owed slots. */
   owedPaceMs: number
@@ -108,7 +108,7 @@ export interface SlotToFire {
   previousSlot: EpochMs | null
   /** Slots that will not run: before this one, or up to it when `skip` is set. */
   skipped: readonly SkippedSlots[]
-  /** Why it does not run itself: then it is only recorded. Misfire: it is the last of `skipped`. */
+  /** Why this slot does not run and is only recorded; null: it runs. `misfire`: it is the last slot of `skipped`. */
   skip: 'misfire' | 'exclusion' | null
   /** For a schedule with `max_runs`: that number, and the number of slots that this fire runs, owed ones included. */
   runs: { max: number; count: number } | null

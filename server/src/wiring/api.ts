@@ -21,7 +21,7 @@ export interface ApiOptions {
   operatorKey: string
   /** Default: a page that says there is none. */
   dashboard?: Dashboard
-  /** Of the further processes. Default: there are none. */
+  /** Metrics of the other processes of this server. Default: there are none. */
   reports?: ProcessReports
 }
 
@@ -43,7 +43,7 @@ export interface ApiDeps {
 
 const readyMsMax = 2_000
 
-/** Returns where it answers. */
+/** Returns the URL at which the API answers. */
 export async function startApi(deps: ApiDeps, options: ApiOptions): Promise<string> {
   const { config, roles, world, store, eventStore, wakeup, running, resources } = deps
   const { directDispatch, utilization, isStopping } = running
@@ -117,5 +117,5 @@ async function checkReady({ world, roles, running, askDatabase }: ApiDeps): Prom
 }
 
 function describeMs(ms: number): string {
-  return Number.isFinite(ms) ? `${Math.ceil(ms)} ms` : 'any time: not measured of late'
+  return Number.isFinite(ms) ? `${Math.ceil(ms)} ms` : 'an unknown amount: not measured recently'
 }

@@ -1,12 +1,12 @@
-// The assignment of a worker by the settings: in the server process HTTP calls and all that cannot kill it, in a process
-// of their own the others, such as shell commands and bundles.
+// Makes the assignment of a worker from the settings. The server process runs HTTP calls and every kind that cannot kill
+// its process; a separate process runs the others, such as shell commands and bundles.
 import { type Config, commandVariables } from '../config/read.ts'
 import { createExecutors } from '../worker/executors/list.ts'
 import type { CommandPlace } from '../worker/executors/own-directory.ts'
 import type { RoleDeps } from './roles.ts'
 import { httpCapacity, type WorkerAssignment } from './worker.ts'
 
-/** `given`: the place of the commands; null: the server process. */
+/** `given`: where a separate process starts commands; null: this is the server process. */
 export async function assignExecutors(
   config: Config,
   { world, store: { artifacts } }: Pick<RoleDeps, 'world' | 'store'>,

@@ -20,7 +20,7 @@ export interface HistoryDeps {
 }
 
 export interface RunningHistory {
-  /** Schedulers stand in at once, and not when the last beat is old. */
+  /** Ends the duty. Schedulers take over at once instead of waiting until the last beat is old. */
   leave(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function startHistory(deps: HistoryDeps, { hasRole }: { hasRole: boolean 
   start('prune history', () => pruneHistory({ rollups, logs }))
   return {
     async leave() {
-      // A beat after the goodbye would make us alive again.
+      // A beat after `leave` would count this process as alive again.
       await beats[Symbol.asyncDispose]()
       await duty.leave()
     },

@@ -206,7 +206,7 @@ export const LOOPS = {
     role: 'worker',
     everyMs: claimEveryMs,
     wokenBy: ['queue'],
-    wokenAt: 'results were written',
+    wokenAt: 'results were written, or a side claim left something to reconcile or release',
     does: 'Claims executions, shared fairly among tenants.',
   },
   'claim shared lane': {

@@ -1,5 +1,5 @@
-// Maintenance, which every scheduler runs; the first one to come does the work. Lost workers, due retries, waiting
-// executions, graph runs, deadlines; operations and other work that takes its time; pruning.
+// The maintenance loops. Every scheduler runs all of them; the first one to come does the work. Queue maintenance: lost
+// workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
 import { redriveDue } from '../maintenance/redrive-due.ts'
@@ -29,7 +29,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
   const lanes = new LaneChooser()
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', async () => {
-    // SDK workers may have only this process to beat to: a process that goes on working decides which are dead.
+    // SDK workers may have sent their beats to this process alone: a process that stays up must decide which are dead.
     if (isStopping()) return 'idle'
     const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
     if (reclaimed > 0) {

@@ -10,7 +10,7 @@ export interface MetricsDeps {
   store: Pick<StorePorts, 'gauges' | 'workers' | 'deadLetters' | 'partitions'>
   /** Share of this process's worker that is in use; null without the worker role. */
   utilization: () => number | null
-  /** Of the other processes. */
+  /** Metrics of the other processes of this server. */
   reports: ProcessReports
 }
 

@@ -1,5 +1,5 @@
-// The worker and the scheduler of one process, in the order they need each other: a stop goes the reverse way. The
-// server runs them on PostgreSQL, the simulator on the memory store.
+// Starts the worker, scheduler and history roles of one process in the order of their dependencies, and stops them in
+// reverse. The server runs them on PostgreSQL, the simulator on the memory store.
 import type { Config } from '../config/read.ts'
 import type { Role } from '../domain/role.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
@@ -43,7 +43,7 @@ export interface RunningRoles {
   stop(drainMs: number, close: () => Promise<void>): Promise<'idle' | 'cut short'>
 }
 
-/** Saying good-bye to a database that is away must not hold up the stop. */
+/** Time to give back a lease in a stop: an unreachable database must not hold it up. */
 const shutdownMsMax = 500
 
 export async function startRoles(deps: RoleDeps, options: RoleOptions): Promise<RunningRoles> {

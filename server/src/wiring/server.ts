@@ -27,7 +27,7 @@ export interface ServerOptions extends RoleOptions {
   address: DatabaseAddress
   /** Additional dependencies of the api role. */
   api: ApiOptions
-  /** The worker had its time; executions that still run are handed back next. */
+  /** Called when the drain time of the worker is over; executions that still run are handed back next. */
   onDrained?: () => void
 }
 
@@ -38,13 +38,13 @@ export interface RunningServer {
   makeCode(): Promise<string | null>
   /** Share of its worker that is in use; null without the worker role. */
   utilization(): number | null
-  /** A worker is known to be dead: the executions it held run elsewhere now, not only when its lease has run out. */
+  /** Reclaims a worker that is known to be dead: its executions run elsewhere now, not after its lease has expired. */
   reclaim(workerId: string): Promise<void>
   /** Takes no new work; gives running executions this long, by default the drain time; then closes everything. */
   stop(drainMs?: number): Promise<void>
 }
 
-/** A beat that takes longer has missed its purpose. */
+/** Statement timeout of the lease connection: a slower beat would come too late anyway. */
 const leaseStatementMs = 2_000
 /** Live views have connections of their own, and give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }

@@ -11,8 +11,8 @@ import type { RoleDeps } from './roles.ts'
 
 export const httpCapacity = 2_000
 /**
- * When a handler kills its process these are lost with it, and run again one by one. Only while they end fast: as many as ended
- * within 200 ms. [m] no-ops: 16,000 a second with 500, 32,000 with 2,000, no more with 4,000.
+ * Executions of handlers claimed ahead, at most: never more than ended within the last 200 ms. If a handler kills its process,
+ * these are lost with it and run again one by one. [m] no-ops: 16,000 a second with 500, 32,000 with 2,000, no more with 4,000.
  */
 const handlersAheadMax = 2_000
 const drainLookMs = 10
@@ -31,7 +31,7 @@ export type WorkerAssignment =
     }
 
 export interface RunningWorker {
-  /** Takes nothing more; returns once all is done, or when the time is over, and says which. */
+  /** Claims nothing more; returns `idle` once every execution has ended, or `cut short` when the time is over. */
   drain(withinMs: number): Promise<'idle' | 'cut short'>
   /** Hands back the remaining executions, and the lease. */
   release(): Promise<void>

@@ -34,7 +34,7 @@ export interface ClaimDeps extends IntakeDeps, SideClaimsDeps {
   isBackpressured: () => boolean
 }
 
-/** The floor: a hint that was lost costs at most this. */
+/** The longest wait between two passes: a lost wake-up costs at most this. */
 export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
@@ -45,7 +45,7 @@ const singlesShare = 1 / 4
 /** Batches looked at besides the ones that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Executions of a lane in flight while a herd is being fired, at most: one batch, so that it stays whole. */
-const backpressuredSizeMax = 100
+const backpressuredSizeMax = batchExecutionsMax
 /** How often a lane is claimed from while a herd is being fired: calls take their time from slots that are not durable yet. */
 const backpressuredEveryMs = 250
 
@@ -58,7 +58,7 @@ export class Claimer {
   readonly #sideClaims: SideClaims
   readonly directDispatch: DirectDispatch
   #isClaiming = false
-  /** One claim in the shared lane is allowed for each pass: it does not look which other lanes wait. */
+  /** One side claim a pass, since it does not check which other lanes wait. */
   #mayClaimSharedLane = false
   /** Executions in a batch, by the last claims: no more batches are locked than will be claimed. */
   #batchSize = 1
@@ -82,7 +82,7 @@ export class Claimer {
     this.#unknownClaims.note()
   }
 
-  /** Whether a pass is under way. If not, a hint starts one, and that begins with the shared lane. */
+  /** Whether a pass is under way. If not, a wake-up starts one, which begins with the shared lane. */
   get isClaiming(): boolean {
     return this.#isClaiming
   }
@@ -142,7 +142,7 @@ export class Claimer {
     if (routes.length === 0) return 'idle'
     const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
     const order = { workerId, routes, batchesMax: lookedAt, divides }
-    // With nothing in flight, we were most likely woken by a single trigger: one short question, not three.
+    // With nothing in flight a single trigger most likely woke us: one short query instead of three.
     const singles = Math.min(singlesMax, Math.floor(free * singlesShare))
     if (inFlight.size === 0 && singles > 0) {
       const lanes = [{ lane: sharedLane, count: singles }]

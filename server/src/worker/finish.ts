@@ -1,5 +1,5 @@
-// Records how executions ended. Results are gathered while the write before is under way, and kept until the store has
-// them: a database outage delays history and loses none. The fence decides whether a result still counts.
+// Records how executions ended. Results are gathered while the previous write is under way, and kept until the store has
+// them: a database outage delays the history and loses no result. The fence decides whether a result still counts.
 //
 // States of a result: unwritten (in `UnwrittenResults`) -> under way (sent, no answer yet) -> settled. A write that
 // fails makes its results repeated: it may have been carried out. If the store did not find the row of a result, the
@@ -141,7 +141,7 @@ export class Finisher {
     if (written.length > 0) this.#deps.onFinished(after)
   }
 
-  /** A missing batch was written and the answer was lost, all of it had left, or it was reclaimed. */
+  /** A batch is missing if it was written and the answer was lost, if all its executions had left it, or if it was reclaimed. */
   async #resolveMissingBatches(missing: readonly UnwrittenBatch[], workerId: string): Promise<void> {
     const executions = missing.flatMap(({ running, others }) => [...running, ...others])
     const own = await this.#findOwn(workerId, executions)
@@ -153,7 +153,7 @@ export class Finisher {
         if (status !== 'held') this.#lose(held, { workerId, isRecorded: status === 'recorded' })
       }
       for (const held of others) {
-        // It had left its batch, as after a sign of life, and its result is not written yet.
+        // The execution had left its batch, as after a heartbeat, and its result is not written yet.
         if (own.get(held.executionId) === 'held') this.#results.addAlone(held, isRepeated)
         else this.#settleMissing(held, workerId, { own, isRepeated, after })
       }
@@ -219,7 +219,7 @@ export class Finisher {
       if (isRepeated && !isAwaiting)
         emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, after)
     } else if (held.end === null && !isAwaiting) after.handedBack = true
-    // An awaited execution belongs to no worker, if that was written; an attempt that was given up has no result.
+    // An execution that was written as awaiting has no worker, and a lost attempt no result: neither is refused.
     else if ((!isAwaiting || !isRepeated) && held.end?.outcome !== 'lost')
       this.#deps.rejected.refuse(held, workerId)
     this.#deps.inFlight.drop(held)

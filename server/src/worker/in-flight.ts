@@ -76,7 +76,7 @@ export class InFlight {
   /** Running executions that call no host. */
   #running = 0
   #suspects = 0
-  /** Its `most` is forgotten when an execution that was claimed ahead did not start in time. */
+  /** The rate of recent endings; its `most` is reset when an execution that was claimed ahead did not start in time. */
   readonly #endings = new RecentEndings()
   /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
@@ -102,8 +102,8 @@ export class InFlight {
   }
 
   /**
-   * How many more may be claimed now. Ahead of the executions that can start at once only as many as will start before their
-   * batch is over: one that waits longer goes back, and would only have been kept from others.
+   * How many more executions may be claimed now: the ones that can start at once, and ahead of them as many as will start
+   * before their batch expires. An execution that waits longer is handed back, and was only kept from other workers.
    */
   measureRoom(): number {
     const endedRecently = this.measureEndedRecently()
@@ -169,7 +169,7 @@ export class InFlight {
       queue.waiting().filter((held) => held.batch === null && held.claimedMs <= before),
     )
     for (const held of waiting) this.unqueue(held)
-    // The calls under way are not as fast as the ones before: as much as before is not claimed ahead again.
+    // Calls have become slower than before: stop claiming ahead as many as before.
     if (waiting.length > 0 || batches.some(hasUnstarted)) this.#endings.forgetMost()
     return { batches, waiting }
   }
@@ -328,7 +328,7 @@ export class InFlight {
     held.status = 'running'
     held.abort = new Stop()
     const { end, outcome } = await this.#deps.run(held, held.abort)
-    // It was ended by force and has left its host: its own end comes too late.
+    // The execution was ended by force and has left its host: the end of its call comes too late.
     if (held.status !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
     this.#pumpHost(host)

@@ -144,6 +144,16 @@ export const works: Record<string, Work> = {
     assert.equal(rows[0].n, 2)
   },
 
+  async 'release of a slot that cancels running executions'(race, twice) {
+    const { s } = race
+    const job = await s.createJob({ overlapPolicy: 'CANCEL_RUNNING' })
+    const executionId = await s.fire(job, 0)
+    await s.claim(await s.addWorker())
+    await s.slots.fire([s.slotOf(job, 1)])
+    await twice(({ maintenance }) => releaseAll({ maintenance, ids: s.ids }, [job.jobId]))
+    assert.equal(await s.statusOf(executionId), 'CANCELLING')
+  },
+
   async 'release of executions that a deleted job left behind'(race, twice) {
     const { s, client } = race
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })

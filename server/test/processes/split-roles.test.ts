@@ -60,6 +60,9 @@ test(
     history!.signal('SIGKILL')
     await history!.program.exit
     await fleet.client.query(`UPDATE history_processes SET beat_at = beat_at - interval '15 seconds'`)
-    assert.equal(await askDoctor(main!), 'fail: no process folds it: the numbers of dashboards stand still')
+    assert.equal(
+      await askDoctor(main!),
+      'fail: no process folds it: the numbers of dashboards are not updated',
+    )
   },
 )

@@ -13,7 +13,7 @@ import {
   cancelBatchedById,
   cancelBatchedOfJobs,
   cancelLiveById,
-  cancelLiveOfJobs,
+  cancelLiveOfDeleted,
 } from '../../src/postgres/queue/cancel.sql.ts'
 import { finishBatches, finishLive } from '../../src/postgres/queue/queue.sql.ts'
 import { reclaimBatches, reclaimLive } from '../../src/postgres/queue/reclaim.sql.ts'
@@ -64,7 +64,7 @@ const stops: Record<string, (session: Session, running: Running) => Promise<stri
 }
 const flagStatements = {
   cancel: { batch: cancelBatchedById, live: cancelLiveById },
-  'delete of all': { batch: cancelBatchedOfJobs, live: cancelLiveOfJobs },
+  'delete of all': { batch: cancelBatchedOfJobs, live: cancelLiveOfDeleted },
 } as const
 
 /** The report of a worker, and the answer of a cancel that waited for it. */

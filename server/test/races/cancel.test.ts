@@ -13,7 +13,7 @@ import {
   cancelBatchedById,
   cancelBatchedOfJobs,
   cancelLiveById,
-  cancelLiveOfJobs,
+  cancelLiveOfDeleted,
 } from '../../src/postgres/queue/cancel.sql.ts'
 import { releaseWaiting, wakeRetries } from '../../src/postgres/queue/maintenance.sql.ts'
 import { claimWork } from '../../src/postgres/queue/queue.sql.ts'
@@ -105,7 +105,7 @@ const ways: Record<string, Way> = {
     end: async (session, job) => (await change(session, job, remove)).status,
     answers: { ended: 'DELETED', running: 'DELETED' },
     stops: false,
-    ...{ batched: cancelBatchedOfJobs, live: cancelLiveOfJobs, look: lookOfDelete },
+    ...{ batched: cancelBatchedOfJobs, live: cancelLiveOfDeleted, look: lookOfDelete },
   },
 }
 

@@ -113,7 +113,7 @@ function send(reply: FastifyReply, { status, headers, body }: Reply): FastifyRep
 }
 
 const keyHeader = 'Idempotency-Key'
-/** As the user's design calls it. */
+/** An alias of the header, from the original specification. */
 const keyAlias = 'X-Idempotency-Key'
 
 /** The form of the key is the schema's to check. Only POST makes something anew when it is repeated. */

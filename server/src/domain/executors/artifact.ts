@@ -1,11 +1,11 @@
-// artifact: code out of a bundle, on the machine of a worker of ours, if the operator has allowed it there.
+// artifact: code from an uploaded bundle, run on the machine of one of our workers, if the operator has allowed it there.
 import type { AnyExecution } from '../jobs/job.ts'
 import type { ExecutorKind } from './kind.ts'
 
 export interface ArtifactExecution extends AnyExecution {
   type: 'artifact'
   artifact_id: string
-  /** Of the bundle, 64 hex digits; absent: any bundle that has this id when the attempt starts. */
+  /** The required SHA-256 of the bundle, 64 hex digits; absent: any bundle that has this id when the attempt starts. */
   sha256?: string
   /** `file:function`, or the path of an executable in the bundle. */
   entrypoint: string

@@ -1,5 +1,5 @@
-// http: our own workers call an address. A header that could break the message apart, belongs to the connection, or is
-// ours to set is refused when the job is created, not when it runs.
+// http: our own workers call an address. A job is refused at creation, not at its first run, if one of its headers is
+// malformed, belongs to the connection, or is one that Carillon sets.
 import { checkCallbackUrl } from '../../lib/http/callback-url.ts'
 import { fieldsOfConnection, fieldValue, token } from '../../lib/http/fields.ts'
 import type { AnyExecution } from '../jobs/job.ts'

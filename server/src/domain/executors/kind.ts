@@ -3,20 +3,20 @@ import type { AnyExecution } from '../jobs/job.ts'
 import type { Worker } from '../queue/worker.ts'
 
 export interface ExecutorKind<Own extends AnyExecution> {
-  /** The route of all its executions. Absent: `routeOf` makes it from the job, with the kind as the first word. */
+  /** The route of all executions of this kind. Absent: `routeOf` makes it from the job, with the kind as its first word. */
   route?: string
   routeOf?(execution: Own, tenantId: string): string
-  /** It may kill the process that runs it. Such kinds have a process of their own, and suspects run one at a time. */
+  /** An attempt may kill the process that runs it, so this kind runs in a separate process, and its suspects one at a time. */
   isolates: boolean
   /** An attempt is given the results of its parents. Default: its target asks for them over the API. */
   isGivenParents?: true
-  /** Why no worker that is alive may claim it. */
+  /** The sentence of `why` when no live worker may claim the execution. Begins with `no worker`. */
   nobodyText(execution: Own): string
   /** Whether the operator lets the workers of this server run it. Default: yes. */
   isAllowed?(settings: ExecutorSettings): boolean
-  /** Whether a worker with this executor may claim it. Default: every worker of ours may. */
+  /** Whether a worker that has this executor may claim the execution. Default: each of our own workers may. */
   canRun?(worker: RunningWorker, call: { execution: Own; tenantId: string }): boolean
-  /** Why it takes no payload; null: it takes one. Default: null. */
+  /** Why the execution cannot have a payload; null: it can. Default: null. */
   refusePayload?(execution: Own): string | null
   /** The first wrong field, in a call that fits the schema. */
   check?(execution: Own): WrongField | null
@@ -37,7 +37,7 @@ export interface ExecutorSettings {
 }
 
 export interface WrongField {
-  /** From the execution on. */
+  /** The path of the field, from `execution` on. */
   path: readonly string[]
   detail: string
   /** The detail has its own subject. Otherwise the field is its subject. */

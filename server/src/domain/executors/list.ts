@@ -18,17 +18,17 @@ export type Execution = {
 
 export const EXECUTOR_KINDS: Readonly<Record<Executor, ExecutorKind<Execution>>> = kinds
 
-/** The kinds with a process of their own, or the kinds that run in the server process. */
+/** `isIsolated`: the kinds that run in a separate process; otherwise the kinds that run in the server process. */
 function kindsThat(isIsolated: boolean): Executor[] {
   return EXECUTORS.filter((type) => EXECUTOR_KINDS[type].isolates === isIsolated)
 }
 
-/** The same, if the workers of a server run them by its settings. */
+/** The kinds that the settings of a server let its own workers run; `isIsolated` as in `kindsThat`. */
 export function kindsAllowed(settings: ExecutorSettings, isIsolated: boolean): Executor[] {
   return kindsThat(isIsolated).filter((type) => EXECUTOR_KINDS[type].isAllowed?.(settings) ?? true)
 }
 
-/** Their routes that are the same for every job. */
+/** The routes of the kinds whose route is the same for every job; `isIsolated` as in `kindsThat`. */
 export function fixedRoutes(isIsolated: boolean): string[] {
   return kindsThat(isIsolated).flatMap((type) => EXECUTOR_KINDS[type].route ?? [])
 }

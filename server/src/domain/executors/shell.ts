@@ -1,4 +1,4 @@
-// shell: a program on the machine of a worker of ours, if the operator has allowed it there.
+// shell: a program on the machine of one of our workers, if the operator has allowed it there.
 import type { AnyExecution } from '../jobs/job.ts'
 import type { ExecutorKind } from './kind.ts'
 

@@ -14,7 +14,7 @@ export const worker: ExecutorKind<WorkerExecution> = {
   routeOf: ({ handler, labels }, tenantId) => `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`,
   isolates: true,
   isGivenParents: true,
-  // `--handlers` names a file that is run, no setting does.
+  // No setting turns handlers on: a server runs them only with `--handlers FILE`.
   isAllowed: () => false,
   nobodyText({ handler, labels }) {
     const wanted = labels.length === 0 ? '' : ` with the labels ${shorten(labels.join(', '))}`
@@ -25,7 +25,7 @@ export const worker: ExecutorKind<WorkerExecution> = {
     const hasLabels = execution.labels.every((label) => runner.labels.includes(label))
     return isOwn && hasLabels && runner.handlers.includes(execution.handler)
   },
-  // The same labels are the same route.
+  // The route is made from the labels: the same set of labels must give the same text.
   normalize: (execution) => ({ ...execution, labels: [...new Set(execution.labels)].toSorted() }),
 }
 

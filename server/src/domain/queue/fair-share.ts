@@ -1,5 +1,5 @@
-// How a worker shares its free places among lanes: the shared lane first, then whichever lane was served least for
-// its weight. Counted in the worker's own memory; each worker being fair, the fleet is.
+// Divides the free room of a worker among lanes (tenants): the shared lane first, then the lane that was served least for
+// its weight. Each worker counts in its own memory; if each worker is fair, the fleet is.
 import { sharedLane } from './lane.ts'
 
 export interface LaneWeight {

@@ -1,6 +1,7 @@
 // Decides which waiting executions of a job may go now: triggers and repeats behind a live execution, buffered slots,
 // owed slots, executions that a limit holds back, and the next slot of a job that counts from the end of its last run.
-// Pure: decided while the job is locked, from the facts that the store has then.
+// Pure: decided while the job is locked, from the facts that the store has then. The other half of an overlap rule, for a
+// slot that comes due, is `judged` in postgres/scheduling/fire-slots.sql.ts; `bufferRoom` of jobs/job.ts bounds a buffer.
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { ConcurrencyKey, JobVersion } from '../jobs/job.ts'
 import type { SkippedRange } from '../jobs/job-change.ts'
@@ -39,11 +40,11 @@ export interface WaitingJob
   calendars: Calendars | null
   /** Executions that were let go and have not ended, in batches or alone. */
   underWay: number
-  /** Executions and runs under way that nobody has cancelled. */
+  /** Executions and graph runs under way without a cancel request. */
   uncancelled: number
-  /** The backfill that all under way belong to, runs included; null: there is none such. */
+  /** The one backfill that all executions and graph runs under way belong to; null: they do not share one. */
   underWayOf: string | null
-  /** Of a root: its graph; null: it is in none. */
+  /** The graph of which this job is a root; null: it is a root of none. */
   graphId: string | null
   /**
    * Of a root that does not allow overlaps: runs of its graph that were let go and have not ended; runs of waiting
@@ -101,7 +102,7 @@ export interface OwedPlan {
   slots: readonly EpochMs[]
   state: 'ready' | 'waiting'
   skips: readonly SkippedRange[]
-  /** The slots that are owed then; null: none. */
+  /** The slots that are still owed after this plan; null: none. */
   left: OwedSlots | null
 }
 
@@ -115,12 +116,12 @@ export interface CancelPlan {
   bySlot: EpochMs
 }
 
-/** Of executions that CANCEL_RUNNING ends. */
+/** The error message of executions that CANCEL_RUNNING ends. */
 export function supersededMessage(bySlot: EpochMs): string {
   return `Cancelled: the slot ${toRfc3339(bySlot)} came while it was under way.`
 }
 
-/** How many executions hold each key of a tenant; counts executions that a plan lets go. */
+/** How many executions hold each concurrency key. `tryEnter` adds an execution that a plan lets go. */
 export class KeyCounts {
   readonly #held: Map<string, number>
 
@@ -219,13 +220,13 @@ export function isOfOpenRun({ kind, runId }: { kind: ExecutionKind; runId: strin
   return kind === 'dependency' || (kind === 'retry' && runId !== null)
 }
 
-/** People first; slots in their own order, which includes owed slots. */
+/** Triggers of people come before owed slots; a slot waits for older owed slots, a backfill for all of them. */
 function isAfterOwed({ kind, slot }: WaitingExecution, owed: OwedSlots | null): boolean {
   if (owed === null) return false
   return kind === 'backfill' || (kind === 'slot' && slot > owed.from)
 }
 
-/** By rank; but slots take the places that slots have in the order in which they came due. */
+/** By rank, except that among themselves slots keep the order in which they came due. */
 function inOrder(waiting: readonly WaitingExecution[]): WaitingExecution[] {
   const byRank = waiting.toSorted((a, b) => a.rank - b.rank || (a.executionId < b.executionId ? -1 : 1))
   const slots = byRank.filter(({ kind }) => kind === 'slot').toSorted((a, b) => a.slot - b.slot)
@@ -280,13 +281,14 @@ function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
   const slots: EpochMs[] = []
   const skips: SkippedRange[] = []
   const schedule = scheduleOf(job)
-  // Without a slot in the range (the zone's rules changed meanwhile) nothing is owed any more.
+  // A schedule that cannot be read any more owes nothing.
   if (schedule === null) return { slots, skips, from: null }
-  // Its slots are on no grid: it owes the one that it was to run.
+  // The slots of an `after_completion` job follow no grid: it owes only the slot that it was about to run.
   if (isAfterCompletion(job.schedule)) return { slots: [from], skips, from: null }
   let at = from
   while (at <= to) {
     const slot = nextSlot(schedule, (at - 1) as EpochMs)
+    // No slot is left in the range, as when the rules of the zone have changed: nothing more is owed.
     if (slot === null || slot > to) break
     const decided = job.owedDecided.find((part) => part.from <= slot && slot <= part.to)
     if (decided !== undefined) {
@@ -295,16 +297,17 @@ function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
     }
     const until = excludedUntil(schedule, slot)
     if (until !== null) {
-      const undecided = job.owedDecided.find((part) => part.from > slot)?.from ?? Number.POSITIVE_INFINITY
-      const end = Math.min(until, to + 1, undecided) as EpochMs
+      const nextDecidedFrom =
+        job.owedDecided.find((part) => part.from > slot)?.from ?? Number.POSITIVE_INFINITY
+      const end = Math.min(until, to + 1, nextDecidedFrom) as EpochMs
       const last = previousSlot(schedule, end)!
       const skipped = countSlots(schedule, { from: slot, to: end })
       skips.push({ from: slot, to: last, count: skipped, reason: 'exclusion', version: job.version })
       at = end
       continue
     }
-    // The process that deferred the slot may have taken the database's clock for further than it is: no slot goes
-    // before its time.
+    // The process that deferred the slot may have estimated the database's clock too far ahead: no slot goes before its
+    // time.
     const isEarly = dueAtOf(job, slot) > job.now
     if (isEarly || slots.length === count) return { slots, skips, from: slot }
     slots.push(slot)
@@ -321,7 +324,7 @@ function planNext(job: WaitingJob): ReleasePlan['next'] {
   return { slotAt, dueAt: dueAtOf(job, slotAt) }
 }
 
-/** Null when it cannot be read any more, as when its zone has left the zone data. */
+/** Null if the schedule cannot be compiled any more, as when its time zone was removed from the zone data. */
 function scheduleOf({ schedule, anchorAt, jobId, calendars }: WaitingJob): CompiledSchedule | null {
   const context = { createdAt: anchorAt, jobId, ...(calendars !== null && { calendars }) }
   const compiled = compileSchedule(schedule, context)

@@ -9,10 +9,11 @@ export interface RetryPolicy {
   backoff: Backoff
   initial_delay_ms: number
   max_delay_ms: number
-  /** A dead letter is redriven once by itself after so long; absent: by a person. */
+  /** A dead letter is redriven automatically, once, after this time; absent: only a person redrives it. */
   auto_redrive_after_seconds?: number
 }
 
+/** An execution that was lost with its worker this often is a dead letter. */
 export const lossesMax = 5
 
 const retriedTypes: readonly ErrorType[] = [

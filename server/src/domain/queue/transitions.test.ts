@@ -71,7 +71,7 @@ function render(): string {
       const to = rows.map((row) => `\`${row.to}\``).join(' or ')
       lines.push(`| ${from === null ? '(new)' : `\`${from}\``} | ${event} | ${to} |`)
     }
-    lines.push('', '| Event | Caused by | Store calls | Fence |', '|---|---|---|---|')
+    lines.push('', '| Event | Caused by | Store calls | Guard |', '|---|---|---|---|')
     for (const [event, { by, calls, guard }] of Object.entries(table.events))
       lines.push(`| ${event} | ${by} | ${calls.map((call) => `\`${call}\``).join(', ')} | ${guard} |`)
   }

@@ -1,5 +1,5 @@
 // The life of an execution: every state it can be in, every event that moves it, the part of the system that may cause
-// the event, and the fence that guards it. `docs/internals/states.md` is rendered from this table, and the lockstep test
+// the event, and the guard: the lock, key or fence. `docs/internals/states.md` is rendered from this table, and the lockstep test
 // fails on any observed move that is not in it.
 import { moves, type TransitionTable } from '../../lib/transition-table.ts'
 import type { LiveState, Outcome } from './execution.ts'
@@ -55,7 +55,7 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     failed: 'ended: FAILED, often with a dead letter',
     timed_out: 'ended: TIMED_OUT',
     cancelled: 'ended: CANCELLED',
-    skipped: 'ended: SKIPPED; a node of a graph run that was never let go',
+    skipped: 'ended: SKIPPED; a node of a graph run that never became ready',
   },
   events: {
     create: {
@@ -169,7 +169,7 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     stop: {
       by: 'worker, SDK worker, called target, maintenance: a cancelled attempt is over',
       calls: [...reported, 'queue.releaseUnknown', 'maintenance.timeOut', 'maintenance.reclaim'],
-      guard: 'that of the event which ends the attempt',
+      guard: 'the guard of the event that ends the attempt',
     },
   },
   transitions: [

@@ -18,7 +18,7 @@ export const foldStats = sql('foldStats')`
     SELECT a.job_id, (a.recorded_at AT TIME ZONE 'UTC')::date AS day, a.execution_id, a.outcome,
       a.duration_ms, a.slot, a.kind
     FROM attempts a
-    -- What was skipped was no run.
+    -- A skipped execution did not run.
     WHERE a.final
       AND a.outcome <> 'skipped'
       AND a.recorded_at >= (SELECT since FROM feed)

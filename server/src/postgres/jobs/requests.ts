@@ -50,7 +50,7 @@ const groupLimits = {
   waitingMax: 10_000,
 }
 
-/** So often a transaction begins that finds each time that it should have begun otherwise: others change the same jobs. */
+/** How often a transaction is begun at most, when other changes of the same jobs force it to restart. */
 const beginningsMax = 3
 
 export class PostgresRequests implements Requests {
@@ -116,7 +116,7 @@ async function beginAgain<T>(run: () => Promise<T>): Promise<T> {
 
 interface KeyedRun {
   once: Once
-  /** Which it triggers. */
+  /** The job that it triggers; null: none. */
   jobId: string | null
   executions: number
   work: (stores: WriteStores) => Promise<Done<unknown>>

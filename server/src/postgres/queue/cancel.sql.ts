@@ -6,7 +6,7 @@ import { cancelGrace, ownPayloads } from '../sql/ending.ts'
 import { columnsOf, insertAttempts } from '../sql/insert.ts'
 import { cancelItem } from './items.ts'
 
-/** The record of an execution that ends because somebody cancels it now. */
+/** The columns of the record of an execution that is cancelled by this statement. */
 const cancelledNow = {
   recorded_at: fragment`m.at`,
   finished_at: fragment`m.at`,
@@ -19,7 +19,7 @@ const cancelledNow = {
 const isLeftBehind = (b: Fragment) => fragment`starts_with(${b}.route, 'deleted ')`
 
 // $2: whether running executions are cancelled too.
-// num_nulls, not IS NULL: with that the planner would read the whole index of waiting batches.
+// num_nulls, not IS NULL: for IS NULL the planner would read the whole index of waiting batches.
 const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; message: Fragment }) => sql(
   name,
 )`
@@ -169,8 +169,7 @@ export const cancelLiveOfDeleted = cancelLive('cancelLiveOfDeleted', {
   message: fragment`$1::text`,
 })
 
-// In the order of ids, before a release writes to some of it and then to others.
-/** All that a release writes to: $1 executions, $2 jobs. */
+/** Locks all rows that a release writes to, in the order of ids, before it writes to any: $1 executions, $2 jobs. */
 export const lockLive = sql('lockLive')`
   SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (
     l.job_id = ANY ($2::uuid[]) AND l.state NOT IN ('waiting', 'blocked'))

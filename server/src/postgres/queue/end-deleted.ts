@@ -13,7 +13,7 @@ import { type CancelledRow, cancelBatchedOfJobs, cancelLiveById, settledOf, toCa
 
 const batchesMax = endedWithJobMax / batchExecutionsMax
 
-/** The job is locked, and deleted by the same transaction or before. Returns the executions that ended. */
+/** The caller has locked the job, which this transaction or an earlier one deleted. Returns the executions that ended. */
 export async function cancelOfDeleted(
   queries: Queries,
   jobId: string,
@@ -21,10 +21,10 @@ export async function cancelOfDeleted(
 ): Promise<SettledAttempt[]> {
   await queries.query(statements.leaveBatches, [jobId, batchesMax])
   const batched = await cancelBatchedOfJobs(queries, [{ jobId, message: jobDeletedMessage }], running)
-  const ids = await findToEnd(queries, jobId, 'all')
   // In the order of ids, before some of them end and the others are held.
-  await queries.query(statements.lockLive, [ids, [jobId]])
-  const values = [jobDeletedMessage, running, jobId, ids]
+  await queries.query(statements.lockLive, [await findToEnd(queries, jobId, 'all'), [jobId]])
+  // Found again: a finish that held the lock may have made a running execution ready or retrying.
+  const values = [jobDeletedMessage, running, jobId, await findToEnd(queries, jobId, 'all')]
   const { rows } = await queries.query<CancelledRow>(statements.cancelLiveOfDeleted, values)
   await queries.query(statements.holdLive, [jobId])
   return settledOf([...batched, ...rows.map(toCancelled)])

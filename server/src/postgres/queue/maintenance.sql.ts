@@ -6,8 +6,8 @@ import { columnsOf, insertLive } from '../sql/insert.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 
 // Takes running executions out of batches claimed a minute ago; our own workers and workers that send heartbeats have
-// finished or left theirs long before. The worker is locked first, as reclaim does; a worker that is being reclaimed is
-// left to that.
+// finished or left theirs long before. The worker is locked first, as in a reclaim; a worker that is being reclaimed is
+// skipped.
 export const leaveForgotten = sql('leaveForgotten')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), forgotten AS MATERIALIZED (
     SELECT b.batch_id, b.worker_id FROM batches b
@@ -29,11 +29,11 @@ export const leaveForgotten = sql('leaveForgotten')`
   )}
   ${leaveRunning(fragment`h.claimed_at`)}`
 
-// As the index has it.
+// Must equal the expression of the index live_overdue.
 const overdueAt = fragment`least(l.deadline, l.silent_at, l.total_deadline)`
 const hasDeadline = fragment`num_nonnulls(l.deadline, l.silent_at, l.total_deadline) > 0`
 
-// The clock in a subquery: read for each row, the whole index would be read for it.
+// The clock in a subquery: as a volatile call for each row it would force a scan of the whole index.
 export const selectOverdue = sql('selectOverdue')`
   SELECT l.execution_id, l.job_id, l.kind, l.route, l.enqueued_at, l.state, l.attempt, l.losses, l.fence,
     l.started_at,
@@ -107,14 +107,14 @@ const awaits = fragment`(c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.dep
 /** It does not wait for its first execution to be let go. */
 const isLetGo = fragment`
   (SELECT l.state FROM live l WHERE l.execution_id = r.execution_id LIMIT 1) IS DISTINCT FROM 'waiting'`
-/** It is being cancelled, or will be once somebody looks at it. */
+/** The run is being cancelled, or a cancel is noted that no step has handled yet. */
 const isStopping = fragment`
   coalesce(
     (SELECT true FROM graph_runs g WHERE g.run_id = r.run_id AND g.status = 'CANCELLING' LIMIT 1),
     (SELECT true FROM run_notes o WHERE o.run_id = r.run_id AND o.what = 'cancel' LIMIT 1),
     false)`
 
-/** The slot that started it; null: a slot did not, or it ended before the run was made. */
+/** The slot that started the run; null: the run was started otherwise, or its execution ended before the run was made. */
 const slotOfRun = fragment`
   coalesce(
     (SELECT g.slot FROM graph_runs g WHERE g.run_id = r.run_id AND g.kind = 'slot' LIMIT 1),
@@ -159,7 +159,7 @@ export const selectReleasable = sql('selectReleasable')`
       AND NOT EXISTS (
         SELECT FROM batches b WHERE b.batch_id = batch_of(c.awaited_id) AND c.job_id = ANY (b.job_ids))
     THEN coalesce((
-      -- What ended while the job was paused counts from its end. Of one that started a run, the run is what ended.
+      -- An execution that ended while the job was paused counts from its end, or from the end of the run it started.
       SELECT greatest(coalesce(g.finished_at, a.finished_at), c.decided_to)
       FROM attempts a LEFT JOIN graph_runs g ON g.run_id = a.run_id
       WHERE a.job_id = c.job_id AND a.execution_id = c.awaited_id AND a.final
@@ -181,7 +181,7 @@ export const selectReleasable = sql('selectReleasable')`
       CASE WHEN count(r.operation_id) = count(*) AND count(DISTINCT r.operation_id) = 1
         THEN (array_agg(r.operation_id))[1] END AS operation_id,
       CASE WHEN count(r.slot) = count(*) THEN min(r.slot) END AS first_slot
-    -- Where overlap is allowed runs are in nobody's way.
+    -- Under ALLOW a run holds back no execution.
     FROM (SELECT r.*, ${slotOfRun} AS slot FROM run_roots r
       WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}) r
   ) runs
@@ -243,7 +243,7 @@ export const releaseWaiting = sql('releaseWaiting')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (
     SELECT execution_id FROM live WHERE execution_id = ANY ($1::uuid[]) ORDER BY execution_id FOR UPDATE
   ), let_go AS (
-    -- left(), so that the planner does not read the index of all that waits for it.
+    -- left() keeps the planner from the index of all waiting executions.
     UPDATE live l SET state = 'ready'
     WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM locked)) AND left(l.state, 7) = 'waiting'
     RETURNING l.execution_id
@@ -303,7 +303,7 @@ export const releaseWaiting = sql('releaseWaiting')`
     FROM (
       SELECT ${nextSlotItem.named(fragment`x`)} FROM json_to_recordset($5::json) AS x(${nextSlotItem.columns})
     ) x
-    -- num_nulls, not IS NULL: the planner would read the whole index of those that await an end for it.
+    -- num_nulls, not IS NULL: for IS NULL the planner would read the whole index of cursors that await an end.
     WHERE c.job_id = x.job_id AND c.status = 'ACTIVE' AND num_nulls(c.slot_at) = 1 AND NOT c.depends
     RETURNING c.job_id, c.partition_id, c.slot_at
   ), noted AS (

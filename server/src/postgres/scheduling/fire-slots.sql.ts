@@ -4,11 +4,11 @@ import { isBatched, isUnderWay, jobsUnderWay, rankOf } from '../sql/fragments.ts
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { skipItem, slotItem } from './items.ts'
 
-// now() and not the moment: known before it runs, so that days which are out of it are not even opened.
+// now(), not the moment of the statement: the planner knows it before the run, so partitions of other days are not opened.
 const isRecent = (from: Fragment): Fragment => fragment`
   s.slot >= coalesce(from_ms(${from}), '-infinity') AND s.slot < now() + interval '1 hour'`
 
-// The fast path: most slots are on time, and their jobs are no roots of graphs and count nothing. They come as arrays,
+// The fast path: most slots are on time, and their jobs are in no graph and have neither limits nor `max_runs`. They come as arrays,
 // which parse in a fraction of the time of JSON, and are checked against all conditions at once: a slot that meets them
 // is fired; any other is returned by its position, for `fireSlots` to decide in the same transaction ([m] 500 jobs:
 // half of the CPU). So is a job that `lockCursors` could not lock.
@@ -36,7 +36,7 @@ export const fireFast = sql('fireFast')`
     CROSS JOIN moment m
     JOIN cursors c ON c.job_id = item.job_id
     LEFT JOIN LATERAL (
-      -- From the known one on: all matches on a page of the index are read, though one is asked for.
+      -- From the known recorded slot on: despite LIMIT 1, all matches on an index page are read.
       SELECT s.slot, s.execution_id
       FROM slots s
       WHERE s.job_id = item.job_id
@@ -117,7 +117,7 @@ export const fireSlots = sql('fireSlots')`
     SELECT item.*, c.partition_id, last.execution_id AS last_execution_id,
       CASE
         WHEN c.version <> item.version OR c.status <> 'ACTIVE' THEN 'stale'
-        -- Others have come to depend on it, or do no more: no version of its own says so.
+        -- Other jobs began or ceased to depend on this job, which does not change its version.
         WHEN c.graph_id IS DISTINCT FROM item.graph_id OR c.depends THEN 'behind'
         WHEN item.calendar_names IS NOT NULL
           AND item.calendar_revision <> (
@@ -209,7 +209,8 @@ export const fireSlots = sql('fireSlots')`
     CROSS JOIN moment m
     WHERE settled.outcome = 'fired' AND settled.own_row IS NOT TRUE
     GROUP BY settled.batch_id, settled.route, settled.lane, settled.priority, m.at
-    -- The fast path of this transaction may have made the batch. A batch of another has no fence: it fails.
+    -- The fast path of this transaction may have made the batch. For a batch of another transaction the fence becomes
+    -- NULL, which fails the statement.
     ON CONFLICT (batch_id) DO UPDATE SET
       fence = CASE WHEN b.xmin = pg_current_xact_id()::xid THEN b.fence END,
       positions = b.positions || excluded.positions, job_ids = b.job_ids || excluded.job_ids,
@@ -249,10 +250,10 @@ export const fireSlots = sql('fireSlots')`
         WHERE unusual.outcome = 'buffered' OR (unusual.outcome = 'fired' AND unusual.own_row)`,
     )}
   ), by_itself AS MATERIALIZED (
-    -- Skipped by itself, not as the end of a range that came with it.
+    -- Slots that were skipped singly, not as the end of a range in skipped.
     SELECT * FROM unusual WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND skipped IS NULL)
   ), extended AS (
-    -- To a minute: with each slot it would be another entry of its index.
+    -- changed_at moves once a minute at most: each change is one more entry of its index.
     UPDATE skips skip
     SET to_slot = by_itself.slot, slot_count = skip.slot_count + 1,
       changed_at = CASE WHEN skip.changed_at > m.at - interval '1 minute' THEN skip.changed_at ELSE m.at END
@@ -285,7 +286,7 @@ export const fireSlots = sql('fireSlots')`
       SELECT ${skipItem.named(fragment`wire`)}
       FROM json_to_recordset(decided.skipped) AS wire(${skipItem.columns})
     ) skip
-    -- One that is only to be recorded and has its record: it is in no other range.
+    -- Not for a skip-only slot that is already recorded: it must not be in a range as well.
     WHERE skipped IS NOT NULL AND NOT (skip_reason IS NOT NULL AND outcome = 'already_recorded')
     ON CONFLICT DO NOTHING
   ), owed AS (

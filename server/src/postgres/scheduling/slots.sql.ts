@@ -26,7 +26,7 @@ const versionAndRecord = (until: Fragment): Fragment => fragment`
     ORDER BY s.slot DESC LIMIT 1
   ) recorded ON true`
 
-// $1 partitions, $2 due before, $3 how many, $4 no slot is recorded behind this.
+// $1 partitions, $2 due before, $3 the most cursors a partition, $4 no slot is recorded after this.
 export const loadCursors = sql('loadCursors')`
   SELECT ${cursor}
   FROM json_to_recordset($1::json) AS asked(${cursorItem.columns})
@@ -47,7 +47,7 @@ export const loadCursors = sql('loadCursors')`
 // First the change records, then the cursors in a separate statement: the snapshot of a single statement could be older
 // than a change record that was rewritten, and so could the job that it reads.
 export const takeNotes = sql('takeNotes')`
-  -- By ctid, which stays while the rows are locked: joined, each would be compared with each.
+  -- By ctid, which cannot change while the rows are locked: a join would compare each row with each.
   DELETE FROM changes change
   WHERE change.ctid = ANY (ARRAY(
     SELECT waiting.ctid
@@ -105,7 +105,7 @@ export const claimFired = sql('claimFired')`
     to_ms(b.rank) AS rank_ms, b.positions::text, b.job_ids::text, b.versions::text, b.slots_ms::text,
     b.kind, b.payloads::text`
 
-/** Of jobs with a cursor that could not be locked, the ones that have no cursor. */
+/** Among jobs whose cursor could not be locked: the jobs that have no cursor at all. */
 export const selectMissingCursors = sql('selectMissingCursors')`
   SELECT asked.job_id
   FROM json_array_elements_text($1::json) AS asked(job_id)

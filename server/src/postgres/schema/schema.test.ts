@@ -83,7 +83,11 @@ async function readWriters(): Promise<Map<string, string[]>> {
     const written = text.matchAll(
       /\b(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE IF NOT EXISTS) ([a-z_]+)\b/g,
     )
-    for (const table of new Set([...written].map((match) => match[1]!))) {
+    const tables = [...written].map((match) => match[1]!)
+    // Shared pieces of postgres/sql/insert.ts.
+    for (const [, piece] of text.matchAll(/\binsert(Live|Attempts|DeadLetters)\(/g))
+      tables.push(piece!.replace(/(?<=[a-z])[A-Z]/, (letter) => `_${letter}`).toLowerCase())
+    for (const table of new Set(tables)) {
       const link = `[${file.replace(/(\.sql)?\.ts$/, '')}](../../server/src/postgres/${file})`
       writers.set(table, [...(writers.get(table) ?? []), link])
     }

@@ -22,15 +22,15 @@ export interface LocalExecutorDeps {
 type Load = () => Promise<{ createExecutor(deps: LocalExecutorDeps): LocalExecutor }>
 
 const loads: Record<Executor, Load | null> = {
-  // Every worker that isolates nothing makes HTTP calls: see `runHttp`.
+  // HTTP calls need no executor: every worker in a server process makes them, by `runHttp`.
   http: null,
-  // Handlers come from a file of the user: see wiring/handlers.ts.
+  // Handlers come from the user's file: see wiring/handlers.ts.
   worker: null,
   shell: () => import('./shell.ts'),
   artifact: () => import('./artifact.ts'),
 }
 
-/** Of the kinds that the settings allow: with a place the ones that isolate, without it the others. */
+/** Executors of the kinds that the settings allow: with a `place` the kinds that isolate, without it all others. */
 export async function createExecutors(deps: LocalExecutorDeps): Promise<LocalExecutors> {
   const created: LocalExecutors = {}
   for (const type of kindsAllowed(deps.settings, deps.place !== null)) {

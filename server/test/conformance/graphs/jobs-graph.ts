@@ -198,7 +198,7 @@ function testRefusals(name: string, setup: Setup): void {
     const s = await setup(t)
     const { a, b } = await makeGraph(s, 'a b>a')
     const bare = edit({ dependsOn: [], schedule: a!.schedule })
-    await assert.rejects(s.jobs.change({ tenantId, jobId: b!.jobId }, bare), /was to stay/)
+    await assert.rejects(s.jobs.change({ tenantId, jobId: b!.jobId }, bare), /not part of this change/)
     const view = await change(s, b!, edit({ name: 'renamed' }))
     assert.deepEqual([view.dependsOn, view.version], [after([a!]), 2])
     const dependsOn = after([a!])
