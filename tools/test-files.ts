@@ -52,18 +52,31 @@ function read(file: string): string {
   return text
 }
 
-/** Files that run in one process, a list for each process. Processes that mostly wait are first. */
+/** Files that run in one process, a list for each process. Processes that mostly wait run beside busy ones. */
 export function divide(files: readonly string[]): string[][] {
   const folders = Map.groupBy(files, (file) =>
     shared.test(file) && !waiting.test(file) ? folderOf(file) : file,
   )
-  return [...folders.values()]
-    .flatMap((together) => {
-      const processes = Math.ceil(together.length / filesPerProcess)
-      // Dealt out like cards: large files are often neighbours.
-      return Array.from({ length: processes }, (_, i) => together.filter((_, j) => j % processes === i))
-    })
-    .toSorted((a, b) => Number(waiting.test(b[0]!)) - Number(waiting.test(a[0]!)))
+  const lists = [...folders.values()].flatMap((together) => {
+    const processes = Math.ceil(together.length / filesPerProcess)
+    // Dealt out like cards: large files are often neighbours.
+    return Array.from({ length: processes }, (_, i) => together.filter((_, j) => j % processes === i))
+  })
+  const { idle = [], busy = [] } = Object.groupBy(lists, ([file]) => (waiting.test(file!) ? 'idle' : 'busy'))
+  // Whole servers take longest: they begin first, so that none of them is left at the end.
+  const startsServers = ([file]: string[]) => Number(file!.startsWith('server/test/'))
+  return interleave(
+    idle.toSorted((a, b) => startsServers(b) - startsServers(a)),
+    busy,
+  )
+}
+
+/** Both lists as one, each spread over all of it. */
+function interleave<T>(one: readonly T[], other: readonly T[]): T[] {
+  const at = (list: readonly T[]) => (item: T, i: number) => ({ item, at: i / list.length })
+  return [...one.map(at(one)), ...other.map(at(other))]
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item)
 }
 
 /** server/src/api/jobs/jobs.test.ts is in server/src/api. */
