@@ -203,7 +203,7 @@ function testRefusals(name: string, setup: Setup): void {
     assert.deepEqual([view.dependsOn, view.version], [after([a!]), 2])
     const dependsOn = after([a!])
     const other = edit({ dependsOn: after([b!]) })
-    await assert.rejects(s.jobs.change({ ...(await s.createJob()), dependsOn }, other), /known before/)
+    await assert.rejects(s.jobs.change({ ...(await s.createJob()), dependsOn }, other), /read in advance/)
   })
 
   test(`${name}: a key that is taken leaves nothing of a job with dependencies`, async (t) => {
