@@ -1,5 +1,5 @@
 // Loads `node:test` without its async hook, which makes every promise of a test process two to three times as dear
-// (simulation/ageing.test.ts: 13 s of CPU with it, 6.5 s without). The hook only finds the test that an uncaught error
+// (ageing.slow.test.ts: 13 s of CPU with it, 6.5 s without). The hook only finds the test that an uncaught error
 // belongs to: without it the error is printed with its stack, and fails the file instead of the test.
 import hooks from 'node:async_hooks'
 

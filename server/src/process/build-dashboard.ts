@@ -32,7 +32,7 @@ export async function prepareDashboard(options: BuildOptions): Promise<Dashboard
     const sources = await newestSource(dir)
     if (sources !== null && sources > (await modifiedMs(join(dir, 'dist', 'index.html')))) {
       onBuild()
-      await build(dir, sources, signal)
+      return await build(dir, sources, signal)
     }
   } catch (error) {
     problem = oneLine((error as Error).message)
@@ -68,8 +68,11 @@ async function modifiedMs(path: string): Promise<number> {
   )
 }
 
-/** Built beside and put into place whole: another start may be serving, or building, the same. */
-async function build(dir: string, sourcesMs: number, signal: AbortSignal): Promise<void> {
+/**
+ * Built beside and put into place whole: another start may be serving, or building, the same. Read before that, since
+ * another start may be putting its own into place just then.
+ */
+async function build(dir: string, sourcesMs: number, signal: AbortSignal): Promise<Dashboard> {
   await mkdir(join(dir, 'node_modules'), { recursive: true })
   const beside = await mkdtemp(join(dir, 'node_modules', '.build-'))
   const made = join(beside, 'made')
@@ -77,9 +80,11 @@ async function build(dir: string, sourcesMs: number, signal: AbortSignal): Promi
     await runVite(dir, relative(dir, made), signal)
     // Dated like its sources at the time of the check: an edit made meanwhile counts as newer.
     await utimes(join(made, 'index.html'), sourcesMs / 1_000, sourcesMs / 1_000)
+    const dashboard = await readDashboard(made)
     await rename(join(dir, 'dist'), join(beside, 'former')).catch(() => {})
     // If it is there again, somebody else was faster, and theirs is as good.
     await rename(made, join(dir, 'dist')).catch(ignoreTaken)
+    return dashboard
   } finally {
     await rm(beside, { recursive: true, force: true })
   }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +56,13 @@ async function freePort(): Promise<number> {
   return port
 }
 
+/** Starts an installed command as npx does, without the 0.4 s of CPU that npx takes for it; bench/newcomer.ts tries npx itself. */
+const npx = `#!/bin/sh
+command=$1
+shift
+exec "node_modules/.bin/$command" "$@"
+`
+
 /** All of the checkout but its data. */
 async function makeClone(t: TestContext): Promise<string> {
   const clone = await mkdtemp(join(tmpdir(), 'carillon-docs-'))
@@ -64,13 +71,14 @@ async function makeClone(t: TestContext): Promise<string> {
     if (name !== '.carillon' && name !== '.git' && name !== 'jobs.yaml')
       await symlink(join(checkoutDir, name), join(clone, name))
   }
+  await writeFile(join(clone, 'npx'), npx, { mode: 0o755 })
   return clone
 }
 
 async function runBlock(block: string, cwd: string, env: Record<string, string>): Promise<string> {
   const shell = spawn('bash', ['-euo', 'pipefail', '-c', block], {
     cwd,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...env, PATH: `${cwd}:${process.env['PATH']}` },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

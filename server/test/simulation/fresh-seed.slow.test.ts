@@ -5,7 +5,7 @@ import { SeededRandom } from '../virtual-world.ts'
 import { drawFaults } from './faults.ts'
 import { assertSound, commandOf, runApart, seedOr } from './run.ts'
 
-const file = 'fresh-seed.test.ts'
+const file = 'fresh-seed.slow.test.ts'
 const hourMs = 3_600_000
 
 test('eight hours with faults drawn from a seed', async (t) => {
