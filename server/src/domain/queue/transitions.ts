@@ -199,19 +199,3 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     ...moves(['cancelling'], 'stop', ['cancelled']),
   ],
 }
-
-/** The state of an execution in `live`. */
-export function stateOfLive(state: LiveState, isCancelled: boolean): ExecutionState {
-  return isCancelled ? 'cancelling' : state
-}
-
-/** The state of an execution that is a position in a batch. */
-export function stateInBatch(isClaimed: boolean, isCancelled: boolean): ExecutionState {
-  if (isCancelled) return 'cancelling'
-  return isClaimed ? 'running' : 'ready'
-}
-
-/** The state of an execution whose final attempt had this outcome. */
-export function stateOfOutcome(outcome: Outcome): ExecutionState {
-  return outcome === 'lost' ? 'failed' : outcome
-}
