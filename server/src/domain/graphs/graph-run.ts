@@ -82,15 +82,6 @@ export function runIdOfOwnSlot(graphId: string, jobId: string, slot: EpochMs): s
   return runIdOfSlot(`${graphId}:${jobId}`, slot)
 }
 
-/** The run that an execution of a root starts; null: its job is no root of a graph. */
-export function runIdOf(
-  graphId: string | null,
-  { kind, slot, executionId }: { kind: RunKind; slot: EpochMs; executionId: string },
-): string | null {
-  if (graphId === null) return null
-  return kind === 'slot' ? runIdOfSlot(graphId, slot) : executionId
-}
-
 /** A job of a graph as it is now. */
 export interface MemberJob extends Pick<JobVersion, 'jobId' | 'version' | 'name' | 'schedule' | 'anchorAt'> {
   status: JobStatus
@@ -153,20 +144,10 @@ export function draftRun(members: readonly MemberJob[], edges: readonly Edge[], 
   }
 }
 
-const ended: ReadonlySet<NodeState> = new Set<NodeState>([
-  'succeeded',
-  'failed',
-  'timed_out',
-  'cancelled',
-  'dependency',
-  'paused',
-  'deleted',
-  'unrun',
-  'absent',
-])
+const unended: ReadonlySet<NodeState> = new Set<NodeState>(['unfired', 'blocked', 'going'])
 
 export function isNodeEnded(state: NodeState): boolean {
-  return ended.has(state)
+  return !unended.has(state)
 }
 
 const meets: Readonly<Record<DependencyRule, ReadonlySet<NodeState>>> = {
