@@ -8,9 +8,9 @@ const allDays = 0x7fffffff
 const tablesMax = 4_096
 
 /** A mask of matching days, bit `day - 1`, at index (length - 28) * 7 + weekday of the first. */
-export type DayTable = Int32Array
+type DayTable = Int32Array
 
-interface DayRule {
+export interface DayRule {
   days: number
   weekdays: number
   /** Both must match instead of either. */
