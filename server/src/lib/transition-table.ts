@@ -32,27 +32,3 @@ export function moves<State extends string, Event extends string>(
 ): Transition<State, Event>[] {
   return from.flatMap((one) => to.map((other) => ({ from: one, event, to: other })))
 }
-
-/**
- * The shortest way from one state to another that takes only events which these calls may carry out: one call may let an
- * execution go through several states. Null: there is none.
- */
-export function findPath<State extends string, Event extends string>(
-  { events, transitions }: TransitionTable<State, Event>,
-  { from, to, calls }: { from: State | null; to: State; calls: ReadonlySet<string> },
-): Transition<State, Event>[] | null {
-  const allowed = transitions.filter(({ event }) => events[event].calls.some((call) => calls.has(call)))
-  const paths: Transition<State, Event>[][] = allowed.filter((one) => one.from === from).map((one) => [one])
-  const seen = new Set(paths.map(([first]) => first!.to))
-  // Grows while it is walked.
-  for (const path of paths) {
-    const last = path.at(-1)!
-    if (last.to === to) return path
-    for (const next of allowed) {
-      if (next.from !== last.to || seen.has(next.to)) continue
-      seen.add(next.to)
-      paths.push([...path, next])
-    }
-  }
-  return null
-}

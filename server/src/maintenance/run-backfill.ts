@@ -3,7 +3,7 @@
 
 import type { Operation } from '../domain/jobs/operation.ts'
 import type { LaneChooser } from '../domain/queue/lane.ts'
-import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import { compileStored } from '../domain/schedule/compile-schedule.ts'
 import { countRuns } from '../domain/schedule/count-runs.ts'
 import { calendarNames, emptyCalendars } from '../domain/schedule/exclusions.ts'
 import { type CompiledSchedule, excludedUntil, nextSlot, previousSlot } from '../domain/schedule/next-run.ts'
@@ -35,15 +35,10 @@ export async function backfillSome(
   const { jobId } = filter
   const { maxConcurrent, order, schedule, anchorAt } = operation.options.backfill!
   const names = calendarNames(schedule)
-  const compiled = compileSchedule(schedule, {
-    createdAt: anchorAt,
-    jobId,
-    ...(names !== null && {
-      calendars: { ...emptyCalendars([schedule]), ...(await calendars.resolve(tenantId, names)) },
-    }),
-  })
-  if (!compiled.ok) return failed('Its schedule cannot be read any more.')
-  const range = { schedule: compiled.value.compiled, ...filter, isForward: order === 'asc' }
+  const entries = names && { ...emptyCalendars([schedule]), ...(await calendars.resolve(tenantId, names)) }
+  const compiled = compileStored({ schedule, anchorAt, jobId }, entries)
+  if (compiled === null) return failed('Its schedule cannot be read any more.')
+  const range = { schedule: compiled, ...filter, isForward: order === 'asc' }
   const start = range.isForward ? filter.from - 1 : filter.to + 1
   const position = (operation.after === null ? start : Number(operation.after)) as EpochMs
   // One slot more than may be created shows whether this is the end.

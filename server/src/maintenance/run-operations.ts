@@ -8,18 +8,12 @@ import type { JobView } from '../domain/jobs/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
 import type { Operation } from '../domain/jobs/operation.ts'
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
-import type { LaneChooser } from '../domain/queue/lane.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Ids } from '../ports/ids.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
 import { emitCancelled } from '../telemetry/emit-settled.ts'
-import { backfillSome } from './run-backfill.ts'
+import { type BackfillDeps, backfillSome } from './run-backfill.ts'
 
-export interface OperationDeps {
-  clock: Clock
-  ids: Ids
-  lanes: LaneChooser
+export interface OperationDeps extends BackfillDeps {
   operations: Pick<Operations, 'step' | 'nextAt'>
   /** Called after a commit that changed jobs. */
   onChanged: () => void

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type OverlapPolicy, partitionsCount, type StoredSchedule } from '../domain/jobs/job.ts'
 import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
-import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import { compileStored } from '../domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { type CompiledSchedule, nextSlot } from '../domain/schedule/next-run.ts'
 import { type LateJob, misfireWindowMs } from '../domain/scheduling/misfire.ts'
@@ -59,15 +59,9 @@ function share<T extends string>(text: T): T {
 /** Null: every slot the cursor stands for is recorded, and none is left or none is known yet. */
 export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
   const { jobId, partitionId, jitterSeconds, calendars } = cursor
-  const context = {
-    createdAt: cursor.anchorAt,
-    jobId,
-    ...(calendars !== null && { calendars: calendars.entries }),
-  }
-  const compiled = compileSchedule(cursor.schedule, context)
+  const schedule = compileStored(cursor, calendars?.entries)
   // A stored schedule was compiled before; that it no longer compiles would be a bug of ours.
-  assert(compiled.ok, `the stored schedule of job ${jobId} does not compile`)
-  const schedule = compiled.value.compiled
+  assert(schedule !== null, `the stored schedule of job ${jobId} does not compile`)
   const afterCompletion = isAfterCompletion(cursor.schedule) ? cursor.schedule : null
   const slot = firstOpen(cursor, afterCompletion === null ? schedule : null)
   if (slot === null) return null

@@ -1,33 +1,20 @@
 // A scheduler: partitions, window, due queue and fire put together. Its steps are called by loops, or by a simulator.
 import { LaneChooser } from '../domain/queue/lane.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { DirectDispatch } from '../ports/direct-dispatch.ts'
-import type { Ids } from '../ports/ids.ts'
-import type { Partitions } from '../ports/partitions.ts'
-import type { Slots } from '../ports/slots.ts'
 import { DueQueue } from './due-queue.ts'
 import { fillWindow, type LoadDeps, recoverOverdue, takeChanges } from './fill-window.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
 import { HerdBackpressure } from './herd-backpressure.ts'
-import { PartitionLease } from './hold-partitions.ts'
+import { type PartitionDeps, PartitionLease } from './hold-partitions.ts'
 import { LoadWindow } from './load-window.ts'
 import { OutageDetector } from './outage-detector.ts'
 
-export interface SchedulerDeps {
-  clock: Clock
-  ids: Ids
-  slots: Slots
-  /** Claims the executions of a small fire on insert; null: there is no worker in this process. */
-  directDispatch: DirectDispatch | null
-  partitions: Partitions
-  /** On a connection of its own. */
-  lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
+export interface SchedulerDeps
+  extends Pick<FireDeps, 'clock' | 'ids' | 'slots' | 'directDispatch' | 'onEnqueued' | 'onOwed'>,
+    Pick<PartitionDeps, 'partitions' | 'lease'> {
   /** Called when the held partitions have changed, or all are to be loaded again. */
   onHeld: () => void
   /** Called when the due queue has new jobs. */
   onPut: () => void
-  onEnqueued: FireDeps['onEnqueued']
-  onOwed: () => void
 }
 
 export interface SchedulerOptions {

@@ -5,17 +5,13 @@ import { StatsFold } from '../history/fold-stats.ts'
 import { HistoryDuty } from '../history/history-duty.ts'
 import { pruneHistory } from '../history/prune-history.ts'
 import type { Step } from '../lib/loop.ts'
-import type { HistoryProcesses } from '../ports/history-processes.ts'
 import type { Ids } from '../ports/ids.ts'
-import type { Logs } from '../ports/logs.ts'
-import { ROLLUP_SOURCES, type Rollups } from '../ports/rollups.ts'
+import { ROLLUP_SOURCES } from '../ports/rollups.ts'
+import type { StorePorts } from '../ports/store.ts'
 import type { LoopName, StartLoop } from './loops.ts'
 
-export interface HistoryDeps {
+export interface HistoryDeps extends Pick<StorePorts, 'rollups' | 'logs' | 'historyProcesses'> {
   ids: Ids
-  rollups: Rollups
-  logs: Logs
-  historyProcesses: HistoryProcesses
   startLoop: StartLoop
 }
 

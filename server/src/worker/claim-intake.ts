@@ -57,7 +57,7 @@ export class ClaimIntake {
   async admit(answer: Promise<Claimed | null>, claim: ClaimUnderWay): Promise<'more' | 'idle'> {
     const { inFlight, onClaimed } = this.#deps
     const { workerId, requested, onAdmitted } = claim
-    this.#reservations.request(requested)
+    this.#reservations.requested += requested
     let isInFlight = false
     try {
       const claimed = await answer
@@ -74,7 +74,7 @@ export class ClaimIntake {
       onClaimed()
       return 'more'
     } finally {
-      this.#reservations.endRequest(requested)
+      this.#reservations.requested -= requested
       // The answer was lost, or its executions were not put in flight.
       if (!isInFlight) this.#unknownClaims.note()
     }
@@ -84,14 +84,14 @@ export class ClaimIntake {
     const { definitions, clock, isIsolated } = this.#deps
     // Definitions that another claim has just loaded and not used yet must stay.
     if (this.#reservations.hydrating === 0) definitions.prune()
-    this.#reservations.beginHydration()
+    this.#reservations.hydrating += 1
     try {
       for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
       await definitions.load(keysOf(claimed))
       const parents = await this.#loadParents(claimed)
       return toHeldExecutions(claimed, { claimedMs: clock.monotonicMs(), parents, definitions, isIsolated })
     } finally {
-      this.#reservations.endHydration()
+      this.#reservations.hydrating -= 1
     }
   }
 

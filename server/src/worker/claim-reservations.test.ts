@@ -7,10 +7,10 @@ const load = { capacity: 500, size: 120 }
 test('room that claims under way have asked for is not free until their requests end', () => {
   const reservations = new ClaimReservations()
   assert.equal(reservations.unrequested(load), 380)
-  reservations.request(300)
-  reservations.request(50)
+  reservations.requested += 300
+  reservations.requested += 50
   assert.equal(reservations.unrequested(load), 30)
-  reservations.endRequest(300)
+  reservations.requested -= 300
   assert.equal(reservations.unrequested(load), 330)
 })
 
@@ -21,18 +21,18 @@ test('direct dispatches may reserve a batch together, as far as the worker has r
     [true, false],
   )
   assert.equal(reservations.mayReserve(20, load, 19), false)
-  reservations.reserve(60)
+  reservations.reserved += 60
   assert.deepEqual(
     [40, 41].map((count) => reservations.mayReserve(count, load, 380)),
     [true, false],
   )
-  reservations.endReservation(60)
+  reservations.reserved -= 60
   assert.equal(reservations.mayReserve(100, load, 380), true)
 })
 
 test('a direct dispatch reserves no room that another claim has asked for', () => {
   const reservations = new ClaimReservations()
-  reservations.request(375)
+  reservations.requested += 375
   assert.deepEqual(
     [5, 6].map((count) => reservations.mayReserve(count, load, 380)),
     [true, false],

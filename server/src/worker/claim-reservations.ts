@@ -20,66 +20,18 @@ export interface Load {
 const reservedMax = batchExecutionsMax
 
 export class ClaimReservations {
-  #requested = 0
-  #reserved = 0
-  #sideClaims = 0
-  #hydrating = 0
-
-  get requested(): number {
-    return this.#requested
-  }
-
-  get reserved(): number {
-    return this.#reserved
-  }
-
-  get sideClaims(): number {
-    return this.#sideClaims
-  }
-
-  get hydrating(): number {
-    return this.#hydrating
-  }
+  requested = 0
+  reserved = 0
+  sideClaims = 0
+  hydrating = 0
 
   /** Capacity that is neither in use nor asked for by a claim under way. */
   unrequested({ capacity, size }: Load): number {
-    return capacity - size - this.#requested
+    return capacity - size - this.requested
   }
 
   /** Whether a direct dispatch may reserve `count` more. `room`: how many more the worker may claim now. */
   mayReserve(count: number, load: Load, room: number): boolean {
-    return Math.min(Math.min(reservedMax, room) - this.#reserved, this.unrequested(load)) >= count
-  }
-
-  request(count: number): void {
-    this.#requested += count
-  }
-
-  endRequest(count: number): void {
-    this.#requested -= count
-  }
-
-  reserve(count: number): void {
-    this.#reserved += count
-  }
-
-  endReservation(count: number): void {
-    this.#reserved -= count
-  }
-
-  beginSideClaim(): void {
-    this.#sideClaims += 1
-  }
-
-  endSideClaim(): void {
-    this.#sideClaims -= 1
-  }
-
-  beginHydration(): void {
-    this.#hydrating += 1
-  }
-
-  endHydration(): void {
-    this.#hydrating -= 1
+    return Math.min(Math.min(reservedMax, room) - this.reserved, this.unrequested(load)) >= count
   }
 }

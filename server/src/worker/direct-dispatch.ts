@@ -44,13 +44,13 @@ export class WorkerDirectDispatch implements DirectDispatch {
     if (workerId === null || isDraining() || unknownClaims.isReconciling) return null
     if (!reservations.mayReserve(count, inFlight, inFlight.measureRoom())) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
-    reservations.reserve(count)
+    reservations.reserved += count
     const admitted = sideClaims.run(() => intake.admit(answer, { workerId, requested: count }))
     // A failure has been noted as an unknown claim by now, and the next pass releases it.
     admitted
       .catch(() => {})
       .finally(() => {
-        reservations.endReservation(count)
+        reservations.reserved -= count
       })
     return { workerId, route: serverRoute, end }
   }

@@ -1,32 +1,20 @@
 // An execution that a worker holds, from the claim until its end is recorded.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
-import type { ExecutionKind } from '../domain/queue/execution.ts'
 import type { Stop } from '../lib/stop.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
+import type { ClaimedLive } from '../ports/queue.ts'
 import type { Prepared } from './prepare.ts'
 
-export interface HeldExecution {
-  readonly executionId: string
-  readonly jobId: string
-  readonly version: number
-  readonly kind: ExecutionKind
-  readonly lane: string
-  readonly slot: EpochMs
-  readonly enqueuedAt: EpochMs
-  readonly attempt: number
-  readonly losses: number
+/** Fields of a claim that a held execution has in another form, or not at all. */
+type Converted = 'rank' | 'payloadOverride' | 'checkpoint' | 'suspect' | 'definition' | 'fence'
+
+export interface HeldExecution extends Readonly<Omit<ClaimedLive, Converted>> {
   readonly prepared: Prepared
   /** The body of this execution alone, when it was triggered with one. */
   readonly bodyOverride: string | null
-  /** Null: derived from job and slot, or execution. */
-  readonly idempotencyKey: string | null
   /** The checkpoint of the previous attempt, in the form for the executor; null: none. */
   readonly checkpoint: { value: unknown } | null
-  /** When the time of all attempts together is over; null: it is not limited. */
-  readonly totalDeadline: EpochMs | null
-  /** The graph run it belongs to; null: it runs alone. */
-  readonly runId: string | null
   /** The results of its parents, if the executor needs them. */
   readonly parents: readonly ParentResult[]
   /** It was lost with a worker that it may have killed. */

@@ -8,10 +8,9 @@ import { jsonOrText } from '../lib/json-or-text.ts'
 import type { StopSignal } from '../lib/stop.ts'
 import { storable } from '../lib/storable.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { ExecutorResult, LocalCall, LocalExecutor } from '../ports/executor.ts'
-import type { Random } from '../ports/random.ts'
-import type { Timer, Timers } from '../ports/timers.ts'
+import type { Timer } from '../ports/timers.ts'
+import type { World } from '../ports/world.ts'
 import type { AttemptUpdates } from './attempt-updates.ts'
 import { endCancelled, type HeldExecution, timeoutMsOf } from './held-execution.ts'
 import type { Ran } from './in-flight.ts'
@@ -19,10 +18,7 @@ import type { PreparedLocal } from './prepare.ts'
 
 export type LocalExecutors = Partial<Record<Executor, LocalExecutor>>
 
-export interface LocalDeps {
-  clock: Clock
-  timers: Timers
-  random: Random
+export interface LocalDeps extends Pick<World, 'clock' | 'timers' | 'random'> {
   executors: LocalExecutors
   updates: Pick<AttemptUpdates, 'log' | 'update' | 'end'>
 }

@@ -32,11 +32,11 @@ export class SideClaims {
 
   async run(claim: () => Promise<'more' | 'idle'>): Promise<'more' | 'idle'> {
     const unknownBefore = this.#unknownClaims.count
-    this.#reservations.beginSideClaim()
+    this.#reservations.sideClaims += 1
     try {
       return await claim()
     } finally {
-      this.#reservations.endSideClaim()
+      this.#reservations.sideClaims -= 1
       const { count, isReconciling } = this.#unknownClaims
       if (this.#isLoopShort || count > unknownBefore || isReconciling) this.#deps.onClaimDue()
     }

@@ -5,15 +5,11 @@ import type pg from 'pg'
 import { runTransitions } from '../../src/domain/graphs/transitions.ts'
 import { jobTransitions } from '../../src/domain/jobs/transitions.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
-import {
-  executionTransitions,
-  stateInBatch,
-  stateOfLive,
-  stateOfOutcome,
-} from '../../src/domain/queue/transitions.ts'
-import { findPath, type TransitionTable } from '../../src/lib/transition-table.ts'
+import { executionTransitions } from '../../src/domain/queue/transitions.ts'
+import type { TransitionTable } from '../../src/lib/transition-table.ts'
 import type { MemoryStore } from '../../testing/memory-store/store.ts'
 import { Consulted, type Operation } from './history.ts'
+import { findPath, stateInBatch, stateOfLive, stateOfOutcome } from './states.ts'
 
 type States = Map<string, string>
 const KINDS = ['execution', 'job', 'graph run'] as const

@@ -2,8 +2,8 @@
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'
 import { batchExecutionsMax, executionIdAt } from '../../src/domain/queue/execution.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
-import { unlimitedTier } from '../../src/domain/tenants/tenant.ts'
 import type { UuidV7 } from '../../src/lib/id.ts'
+import { unlimitedTier } from '../../testing/memory-store/first-tiers.ts'
 import type { Simulation } from './world.ts'
 
 export interface Enqueued {

@@ -1,5 +1,5 @@
 // The figures that dashboards read, in memory: counted on request.
-import { errorShape } from '../../src/domain/history/error-shape.ts'
+
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { minuteMs } from '../../src/lib/time/units.ts'
@@ -17,6 +17,7 @@ import {
   type QueueLook,
   type TroubleQuery,
 } from '../../src/ports/activity.ts'
+import { errorShape } from './error-shape.ts'
 import type { AttemptRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'

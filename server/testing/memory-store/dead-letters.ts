@@ -1,5 +1,5 @@
 // Dead letters in memory.
-import { errorShape } from '../../src/domain/history/error-shape.ts'
+
 import type { LetterFilter } from '../../src/domain/jobs/operation.ts'
 import { rankOf, triggerPriority } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
@@ -17,6 +17,7 @@ import {
   type RedriveOrder,
 } from '../../src/ports/dead-letters.ts'
 import { totalMax } from '../../src/ports/executions.ts'
+import { errorShape } from './error-shape.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import type { DeadLetterRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'

@@ -1,7 +1,6 @@
 // Jobs in memory.
 import { isGraphRefusal } from '../../src/domain/graphs/graph.ts'
 import { changesGraph, planGraphChange, planGraphCreate } from '../../src/domain/graphs/graph-change.ts'
-import { runIdOf } from '../../src/domain/graphs/graph-run.ts'
 import {
   hasOwnRows,
   type JobVersion,
@@ -169,7 +168,7 @@ export class MemoryJobs implements Jobs {
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
     const slot = this.#thisSecond()
-    const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'trigger', slot, executionId })
+    const runId = graphOfRoot(job.cursor) === null ? null : executionId
     const row = makeLive({
       executionId,
       jobId,
@@ -244,7 +243,7 @@ export class MemoryJobs implements Jobs {
       const identity = { executionId, jobId, version: job.version, tenantId, slot, operationId } as const
       const queued = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
-      const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'backfill', slot, executionId })
+      const runId = graphOfRoot(job.cursor) === null ? null : executionId
       this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...queued, ...state, runId }))
     }
     return { enqueued: some.length, unended: unended + some.length }

@@ -1,13 +1,8 @@
 // Tenants in memory. Their weights and history are looked up elsewhere: see MemoryStore.
-import {
-  defaultTenantId,
-  firstTiers,
-  type Tenant,
-  type Tier,
-  unlimitedTier,
-} from '../../src/domain/tenants/tenant.ts'
+import { defaultTenantId, type Tenant, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { totalMax } from '../../src/ports/executions.ts'
 import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../src/ports/tenants.ts'
+import { firstTiers, unlimitedTier } from './first-tiers.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 

@@ -2,6 +2,7 @@
 // into one list in which every slot appears once. Reads no more than a page holds, wherever it begins.
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { JobView } from '../../domain/jobs/job.ts'
+import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import { type Calendars as CalendarEntries, emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import type { CompiledSchedule } from '../../domain/schedule/next-run.ts'
 import { nameExclusion } from '../../domain/schedule/which-exclusion.ts'
@@ -11,7 +12,6 @@ import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { SkipRange, SlotExecution, SlotLedger, SlotOrder, SlotPage } from '../../ports/slot-ledger.ts'
-import { scheduleOf } from '../jobs/job-view.ts'
 import { calendarsNamed } from '../jobs/named-calendars.ts'
 import { countSkipped, expandRanges, SkipSchedules } from './skipped-slots.ts'
 
@@ -58,7 +58,7 @@ export class JobLedger {
   constructor(deps: LedgerDeps, of: { job: JobView; calendars: CalendarEntries; now: EpochMs }) {
     this.#deps = deps
     this.job = of.job
-    this.schedule = scheduleOf(of.job, of.calendars)
+    this.schedule = compileStored(of.job, of.calendars)
     this.#calendars = of.calendars
     this.#now = of.now
     this.#schedules = new SkipSchedules(of.job.jobId)

@@ -1,11 +1,11 @@
 // Slots without an execution. The store keeps runs of equal skips as ranges; here they become slots again, no more of
 // them than a page holds, each by the schedule it was skipped under.
 import type { SkippedSlot } from '@carillon/contract/execution.ts'
+import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from '../../domain/schedule/next-run.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { SkipRange, SlotOrder } from '../../ports/slot-ledger.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-import { scheduleOf } from '../jobs/job-view.ts'
 
 /** Both included. */
 interface Window {
@@ -31,7 +31,7 @@ export class SkipSchedules {
   find({ version, schedule, anchorAt }: SkipRange): CompiledSchedule | null {
     let compiled = this.#schedules.get(version)
     if (compiled === undefined) {
-      compiled = scheduleOf({ schedule, anchorAt, jobId: this.#jobId })
+      compiled = compileStored({ schedule, anchorAt, jobId: this.#jobId })
       this.#schedules.set(version, compiled)
     }
     return compiled

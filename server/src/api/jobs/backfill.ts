@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { JobView } from '../../domain/jobs/job.ts'
 import { type BackfillFilter, backfillSlotsMax, type NewOperation } from '../../domain/jobs/operation.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
-import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import { countRuns } from '../../domain/schedule/count-runs.ts'
 import { calendarNames, emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
@@ -125,9 +125,9 @@ async function countSlots(
   const names = calendarNames(schedule) ?? []
   const found = names.length > 0 ? await stores.resolve(tenantId, names) : {}
   const calendars = { ...emptyCalendars([schedule]), ...found }
-  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars })
+  const compiled = compileStored({ schedule, anchorAt, jobId }, calendars)
   // One that cannot be read any more yields nothing, here as when it fires.
-  return compiled.ok ? countRuns(compiled.value.compiled, { from, to: epochMs(to + 1) }) : 0
+  return compiled === null ? 0 : countRuns(compiled, { from, to: epochMs(to + 1) })
 }
 
 function requireSome(slots: number): number {

@@ -4,10 +4,10 @@ import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { type Execution, hasSchedule, type JobVersion, type JobView } from '../../domain/jobs/job.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
-import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
-import { type CompiledSchedule, isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
+import { isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { NewJob } from '../../ports/jobs.ts'
 import type { JobStats } from '../../ports/rollups.ts'
@@ -111,16 +111,6 @@ export function viewOf(job: NewJob): JobView {
   return { ...job, pause: null, runs: 0, lastRunAt, updatedAt, updatedBy }
 }
 
-/** The schedule of a stored job. Null when it cannot be read any more, as when its zone has left the zone data. */
-export function scheduleOf(
-  { schedule, anchorAt, jobId }: Pick<JobView, 'schedule' | 'anchorAt' | 'jobId'>,
-  calendars?: Calendars,
-): CompiledSchedule | null {
-  const context = { createdAt: anchorAt, jobId, ...(calendars === undefined ? {} : { calendars }) }
-  const answer = compileSchedule(schedule, context)
-  return answer.ok ? answer.value.compiled : null
-}
-
 function pauseOf({ pause }: JobView): Job['pause'] {
   if (pause === null) return null
   const { since, reason, by, until } = pause
@@ -132,7 +122,7 @@ function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | nu
   if (job.status !== 'ACTIVE' || slotAt === null) return null
   // It has one slot at a time, and the one after it is not known before its end.
   if (isAfterCompletion(job.schedule)) return dueAtOf(job, slotAt)
-  const schedule = scheduleOf(job, calendars)
+  const schedule = compileStored(job, calendars)
   if (schedule === null) return null
   // A single slot that is late has not run yet: it is still the next run.
   if (schedule.kind === 'once') return isExcluded(schedule, slotAt) ? null : dueAtOf(job, slotAt)

@@ -5,6 +5,7 @@ import type { JobRequest } from '@carillon/contract/job.ts'
 import type { JobVersion, StoredSchedule } from '../../domain/jobs/job.ts'
 import { editJob, isSameSchedule, type JobState, type JobWrite } from '../../domain/jobs/job-change.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
+import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import { nextSlot } from '../../domain/schedule/next-run.ts'
@@ -12,7 +13,6 @@ import type { Tier } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { ApiError } from '../http/api-error.ts'
 import { revealValues } from './job-patch.ts'
-import { scheduleOf } from './job-view.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
 
 export interface EditContext {
@@ -80,7 +80,7 @@ function checkNewSchedule(state: JobState, request: JobRequest, { definition, co
 
 /** The time of a ONE_TIME job as it is. */
 function storedTime(state: JobState): EpochMs | null {
-  const stored = state.schedule.type === 'ONE_TIME' ? scheduleOf(state) : null
+  const stored = state.schedule.type === 'ONE_TIME' ? compileStored(state) : null
   return stored === null ? null : nextSlot(stored, beforeAll)
 }
 

@@ -16,7 +16,6 @@ import {
   type RunNode,
   type RunStart,
   resumableOf,
-  runIdOf,
   runIdOfOwnSlot,
   runIdOfSlot,
   skipMessageOf,
@@ -68,16 +67,6 @@ test('the run of a slot has a valid id that is the same for all roots and sorts 
   assert.deepEqual(ids.toSorted(), ids)
   assert.equal(runIdOfSlot(graphId, epochMs(999)), ids[2])
   assert.notEqual(runIdOfSlot(graphId.replace('1', '2'), epochMs(999)), ids[2])
-})
-
-test('only an execution of a root starts a run: a slot starts the run of that slot, any other execution its own run', () => {
-  const execution = { slot: epochMs(60_000), executionId: 'e' }
-  assert.equal(runIdOf(null, { kind: 'slot', ...execution }), null)
-  assert.equal(runIdOf('g', { kind: 'slot', ...execution }), runIdOfSlot('g', epochMs(60_000)))
-  assert.deepEqual(
-    (['trigger', 'backfill'] as const).map((kind) => runIdOf('g', { kind, ...execution })),
-    ['e', 'e'],
-  )
 })
 
 test('a slot starts all roots with its schedule; a trigger only its own, and counts the others from outside', () => {

@@ -12,23 +12,11 @@ import type { DependencyRule, Edge } from './graph.ts'
 export type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
 
 /**
- * unfired: a root with its slot still to come; blocked: its dependencies are not met yet; going: it was let go and has
- * not ended. unrun: a root with a skipped slot. absent: outside, and no execution of it has ended yet.
+ * The states of a node, and the letters they are stored as. unfired: a root with its slot still to come; blocked: its
+ * dependencies are not met yet; going: it was let go and has not ended. unrun: a root with a skipped slot. absent:
+ * outside, and no execution of it has ended yet.
  */
-export type NodeState =
-  | 'unfired'
-  | 'blocked'
-  | 'going'
-  | 'succeeded'
-  | 'failed'
-  | 'timed_out'
-  | 'cancelled'
-  | NodeSkipReason
-  | 'unrun'
-  | 'absent'
-
-/** As they are stored. */
-export const NODE_LETTERS: Readonly<Record<NodeState, string>> = {
+export const NODE_LETTERS = {
   unfired: 'u',
   blocked: 'b',
   going: 'g',
@@ -41,7 +29,10 @@ export const NODE_LETTERS: Readonly<Record<NodeState, string>> = {
   deleted: 'x',
   unrun: 'o',
   absent: 'n',
-}
+} as const
+export type NodeState = keyof typeof NODE_LETTERS
+
+/** As they are stored. */
 export const ROLE_LETTERS: Readonly<Record<NodeRole, string>> = { root: 'r', inner: 'i', outside: 'o' }
 
 export interface RunNode {
@@ -80,15 +71,6 @@ export function runIdOfSlot(graphId: string, slot: EpochMs): string {
  */
 export function runIdOfOwnSlot(graphId: string, jobId: string, slot: EpochMs): string {
   return runIdOfSlot(`${graphId}:${jobId}`, slot)
-}
-
-/** The run that an execution of a root starts; null: its job is no root of a graph. */
-export function runIdOf(
-  graphId: string | null,
-  { kind, slot, executionId }: { kind: RunKind; slot: EpochMs; executionId: string },
-): string | null {
-  if (graphId === null) return null
-  return kind === 'slot' ? runIdOfSlot(graphId, slot) : executionId
 }
 
 /** A job of a graph as it is now. */
@@ -153,20 +135,10 @@ export function draftRun(members: readonly MemberJob[], edges: readonly Edge[], 
   }
 }
 
-const ended: ReadonlySet<NodeState> = new Set<NodeState>([
-  'succeeded',
-  'failed',
-  'timed_out',
-  'cancelled',
-  'dependency',
-  'paused',
-  'deleted',
-  'unrun',
-  'absent',
-])
+const unended: ReadonlySet<NodeState> = new Set<NodeState>(['unfired', 'blocked', 'going'])
 
 export function isNodeEnded(state: NodeState): boolean {
-  return ended.has(state)
+  return !unended.has(state)
 }
 
 const meets: Readonly<Record<DependencyRule, ReadonlySet<NodeState>>> = {

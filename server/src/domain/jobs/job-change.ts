@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { SkipReason } from '../queue/execution.ts'
 import { isAfterCompletion, slotAfterEnd } from '../schedule/after-completion.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
-import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from '../schedule/next-run.ts'
+import { compileStored } from '../schedule/compile-schedule.ts'
+import { countSlots, nextSlot, previousSlot } from '../schedule/next-run.ts'
 import { hasSchedule, type JobStatus, type JobVersion, type JobView, type Pause } from './job.ts'
 
 /** A job while it is locked. */
@@ -94,7 +94,7 @@ function planSlot(
   const isOver = runs >= (version.schedule.max_runs ?? Number.POSITIVE_INFINITY)
   // While its last execution is under way, one that counts from that end goes on awaiting it.
   const awaits = !isOver && isAwaiting(state) && isAfterCompletion(version.schedule)
-  const schedule = scheduleOf(version)
+  const schedule = compileStored(version)
   const slotAt = schedule === null || isOver || awaits ? null : nextSlot(schedule, decidedTo)
   if (slotAt === null && !awaits) return { status: 'COMPLETED', slotAt, pause: null }
   return { ...unended, slotAt }
@@ -207,14 +207,14 @@ function settle(state: JobState, until: EpochMs, reason: SkipReason) {
 function firstUndecided(state: JobState, decided: EpochMs): EpochMs | null {
   if (state.slotAt === null || state.slotAt > decided || isAfterCompletion(state.schedule))
     return state.slotAt
-  const schedule = scheduleOf(state)
+  const schedule = compileStored(state)
   return schedule === null ? null : nextSlot(schedule, decided)
 }
 
 function slotAfter(state: JobState, after: EpochMs): EpochMs | null {
   if (state.slotAt === null || state.slotAt > after) return state.slotAt
   if (isAfterCompletion(state.schedule)) return slotAfterEnd(state, after)
-  const schedule = scheduleOf(state)
+  const schedule = compileStored(state)
   return schedule === null ? null : nextSlot(schedule, after)
 }
 
@@ -227,7 +227,7 @@ function toSkips(
   // Its slots are on no grid, and it has one at a time.
   if (isAfterCompletion(state.schedule))
     return ranges.map(({ from }) => ({ from, to: from, count: 1, reason, version }))
-  const schedule = scheduleOf(state)
+  const schedule = compileStored(state)
   if (schedule === null) return []
   return ranges.flatMap((range) => {
     const from = nextSlot(schedule, (range.from - 1) as EpochMs)
@@ -247,10 +247,4 @@ function without(range: { from: EpochMs; to: EpochMs }, parts: JobState['owedDec
   }
   if (from <= range.to) left.push({ from, to: range.to })
   return left
-}
-
-/** Null when it cannot be read any more, as when its zone has left the zone data. */
-function scheduleOf({ schedule, anchorAt, jobId }: JobVersion): CompiledSchedule | null {
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-  return answer.ok ? answer.value.compiled : null
 }

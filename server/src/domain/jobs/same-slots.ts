@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { RecentMap } from '../../lib/recent-map.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { compileStored } from '../schedule/compile-schedule.ts'
 import { type CompiledSchedule, nextSlot } from '../schedule/next-run.ts'
 import type { JobVersion } from './job.ts'
 
@@ -12,11 +12,9 @@ type Scheduled = Pick<JobVersion, 'jobId' | 'schedule' | 'anchorAt'>
 
 export function haveSameSlots(a: Scheduled, b: Scheduled): boolean {
   if (!isDeepStrictEqual(a.schedule, b.schedule) || isAfterCompletion(a.schedule)) return false
-  const [one, other] = [a, b].map(({ jobId, schedule, anchorAt }) =>
-    compileSchedule(schedule, { createdAt: anchorAt, jobId }),
-  )
+  const one = compileStored(a)
   // One that cannot be read has no slots to share.
-  return one!.ok && other!.ok && isDeepStrictEqual(one!.value.compiled, other!.value.compiled)
+  return one !== null && isDeepStrictEqual(one, compileStored(b))
 }
 
 /** Whether the schedule of a job has this slot. A schedule that counts from an end has no slots of its own. */
@@ -41,10 +39,8 @@ export class KnownSchedules {
 }
 
 /** Null: it has no slots of its own. */
-function compile({ jobId, schedule, anchorAt }: Scheduled): CompiledSchedule | null {
-  if (isAfterCompletion(schedule)) return null
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-  return answer.ok ? answer.value.compiled : null
+function compile(job: Scheduled): CompiledSchedule | null {
+  return isAfterCompletion(job.schedule) ? null : compileStored(job)
 }
 
 function isSlotOf(compiled: CompiledSchedule | null, slot: EpochMs): boolean {

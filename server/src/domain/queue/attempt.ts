@@ -20,6 +20,7 @@ export interface AttemptEnd {
   finishedAt: EpochMs
   durationMs: number | null
   httpStatus: number | null
+  /** Null: it succeeded. */
   error: AttemptError | null
   /** Head of the response, or of the result as JSON. */
   preview: string | null
@@ -56,14 +57,8 @@ export const checkpointBytesMax = 64 * 1024
 export const progressTextLengthMax = 255
 
 /** The report on an attempt from the process that ran it. */
-export interface AttemptReport {
-  startedAt: EpochMs | null
-  finishedAt: EpochMs
-  durationMs: number | null
-  httpStatus: number | null
-  preview: string | null
-  /** Null: it succeeded. */
-  error: AttemptError | null
+export interface AttemptReport
+  extends Pick<AttemptEnd, 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview' | 'error'> {
   /** The runner says that trying again is no use. */
   isFinal?: boolean
   /** No next attempt before so long. */

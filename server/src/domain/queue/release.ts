@@ -6,16 +6,10 @@ import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { ConcurrencyKey, JobVersion } from '../jobs/job.ts'
 import type { SkippedRange } from '../jobs/job-change.ts'
 import { isAfterCompletion, slotAfterEnd } from '../schedule/after-completion.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { compileStored } from '../schedule/compile-schedule.ts'
 import type { Calendars } from '../schedule/exclusions.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
-import {
-  type CompiledSchedule,
-  countSlots,
-  excludedUntil,
-  nextSlot,
-  previousSlot,
-} from '../schedule/next-run.ts'
+import { countSlots, excludedUntil, nextSlot, previousSlot } from '../schedule/next-run.ts'
 import type { ExecutionKind } from './execution.ts'
 
 /** A job of which something waits, while it is locked. */
@@ -280,7 +274,7 @@ function planOwed(job: WaitingJob, atOnce: number, state: OwedPlan['state']): Ow
 function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
   const slots: EpochMs[] = []
   const skips: SkippedRange[] = []
-  const schedule = scheduleOf(job)
+  const schedule = compileStored(job, job.calendars)
   // A schedule that cannot be read any more owes nothing.
   if (schedule === null) return { slots, skips, from: null }
   // The slots of an `after_completion` job follow no grid: it owes only the slot that it was about to run.
@@ -322,11 +316,4 @@ function planNext(job: WaitingJob): ReleasePlan['next'] {
   const slotAt = slotAfterEnd(job, endedAt)
   if (slotAt === null) return { slotAt: null, dueAt: null }
   return { slotAt, dueAt: dueAtOf(job, slotAt) }
-}
-
-/** Null if the schedule cannot be compiled any more, as when its time zone was removed from the zone data. */
-function scheduleOf({ schedule, anchorAt, jobId, calendars }: WaitingJob): CompiledSchedule | null {
-  const context = { createdAt: anchorAt, jobId, ...(calendars !== null && { calendars }) }
-  const compiled = compileSchedule(schedule, context)
-  return compiled.ok ? compiled.value.compiled : null
 }

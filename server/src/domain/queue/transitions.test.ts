@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import test from 'node:test'
 import { JOB_STATUSES, RUN_STATUSES } from '@carillon/contract/constants.ts'
-import { findPath, type TransitionTable } from '../../lib/transition-table.ts'
+import { findPath, stateOfOutcome } from '../../../test/differential/states.ts'
+import type { TransitionTable } from '../../lib/transition-table.ts'
 import { runTransitions } from '../graphs/transitions.ts'
 import { jobTransitions } from '../jobs/transitions.ts'
 import { LIVE_STATES, OUTCOMES } from './execution.ts'
-import { executionTransitions, stateOfOutcome } from './transitions.ts'
+import { executionTransitions } from './transitions.ts'
 
 const page = new URL('../../../../docs/internals/states.md', import.meta.url)
 

@@ -1,7 +1,7 @@
 // The life of an execution: every state it can be in, every event that moves it, the part of the system that may cause
 // the event, and the guard: the lock, key or fence. `docs/internals/states.md` is rendered from this table, and the lockstep test
 // fails on any observed move that is not in it.
-import { moves, type TransitionTable } from '../../lib/transition-table.ts'
+import { moves, type TransitionEvent, type TransitionTable } from '../../lib/transition-table.ts'
 import type { LiveState, Outcome } from './execution.ts'
 
 /**
@@ -11,36 +11,128 @@ import type { LiveState, Outcome } from './execution.ts'
 export type ExecutionState = LiveState | 'cancelling' | EndState
 export type EndState = Exclude<Outcome, 'lost'>
 
-export type ExecutionEvent =
-  | 'create'
-  | 'fire'
-  | 'trigger'
-  | 'backfill'
-  | 'repeat'
-  | 'catch up'
-  | 'start run'
-  | 'resume run'
-  | 'proceed'
-  | 'skip'
-  | 'release'
-  | 'hold'
-  | 'claim'
-  | 'hand back'
-  | 'accept'
-  | 'succeed'
-  | 'fail'
-  | 'expire'
-  | 'lose'
-  | 'wake'
-  | 'cancel'
-  | 'stop'
-
 const reported = ['queue.finishBatches', 'queue.finishLive', 'attempts.report']
 const reportGuard =
   'worker id and fence of the claim; for an SDK worker or a called target also the number of the attempt'
 const runGuard = "row lock on the graph run; the run's nodes say which execution is meant"
 
-export const executionTransitions: TransitionTable<ExecutionState, ExecutionEvent> = {
+const events = {
+  create: {
+    by: 'API: a job that runs at once is created',
+    calls: ['jobs.create'],
+    guard: 'the insert of the job itself',
+  },
+  fire: {
+    by: 'scheduler: a slot is due',
+    calls: ['slots.fire', 'slots.fireAndClaim'],
+    guard: 'row lock on the cursor with the version of the plan; primary key (job, slot) of `slots`',
+  },
+  trigger: {
+    by: 'API, operations',
+    calls: ['jobs.trigger', 'jobs.triggerMany'],
+    guard: 'row lock on the cursor; idempotency key of the request',
+  },
+  backfill: {
+    by: 'operations',
+    calls: ['jobs.enqueueBackfill'],
+    guard: 'row lock on the operation and on the cursor',
+  },
+  repeat: {
+    by: 'API, operations, maintenance (automatic redrive)',
+    calls: ['control.retry', 'deadLetters.redrive'],
+    guard: 'row lock on the cursor; a dead letter is deleted in the same transaction',
+  },
+  'catch up': {
+    by: 'maintenance: a late slot that was owed runs',
+    calls: ['maintenance.release'],
+    guard: 'row lock on the cursor; primary key (job, slot) of `slots`',
+  },
+  'start run': {
+    by: 'graph runs: a root has fired',
+    calls: ['runSteps.step'],
+    guard: 'primary key of the graph run, which follows from the graph and the slot',
+  },
+  'resume run': {
+    by: 'API',
+    calls: ['graphRuns.resume'],
+    guard: runGuard,
+  },
+  proceed: {
+    by: 'graph runs: every dependency ended as it must',
+    calls: ['runSteps.step', 'graphRuns.resume'],
+    guard: runGuard,
+  },
+  skip: {
+    by: 'graph runs: a dependency cannot be met, or the job is paused or deleted',
+    calls: ['runSteps.step', 'graphRuns.resume'],
+    guard: runGuard,
+  },
+  release: {
+    by: 'maintenance',
+    calls: ['maintenance.release'],
+    guard: 'row lock on the cursor, advisory lock on the concurrency key; the row is still `waiting`',
+  },
+  hold: {
+    by: 'API, operations: a job is deleted with more executions than end in one transaction',
+    calls: ['jobs.change'],
+    guard: 'row lock on the cursor and on the row of `live`',
+  },
+  claim: {
+    by: 'worker; scheduler and API for the worker beside them (claim on insert)',
+    calls: ['queue.claim', 'slots.fireAndClaim', 'jobs.trigger'],
+    guard: "key-share lock on the worker's lease, row lock with SKIP LOCKED; the fence grows by one",
+  },
+  'hand back': {
+    by: 'worker: the attempt was not started',
+    calls: [...reported, 'queue.releaseUnknown'],
+    guard: reportGuard,
+  },
+  accept: {
+    by: 'worker: the target answered 202',
+    calls: reported,
+    guard: reportGuard,
+  },
+  succeed: {
+    by: 'worker, SDK worker, called target',
+    calls: reported,
+    guard: reportGuard,
+  },
+  fail: {
+    by: 'worker, SDK worker, called target: failed or timed out; retried if the retry policy says so',
+    calls: reported,
+    guard: reportGuard,
+  },
+  expire: {
+    by: 'maintenance: a deadline, a heartbeat or the total time was missed',
+    calls: ['maintenance.timeOut'],
+    guard: "attempt and fence as found; still overdue by the database's clock",
+  },
+  lose: {
+    by: 'maintenance: the lease of the worker is over',
+    calls: ['maintenance.reclaim'],
+    guard: 'row lock on the lease while its beats stand still; deleted in the same transaction',
+  },
+  wake: {
+    by: 'maintenance',
+    calls: ['maintenance.wake'],
+    guard: 'row lock with SKIP LOCKED; the row is still `retrying`',
+  },
+  cancel: {
+    by: 'API, operations, maintenance (CANCEL_RUNNING, deleted jobs), graph runs',
+    calls: [
+      ...['control.cancel', 'control.cancelMany', 'operations.cancel', 'jobs.change'],
+      ...['maintenance.release', 'graphRuns.cancel', 'graphRuns.resume', 'runSteps.step'],
+    ],
+    guard: 'row lock on the batch or on the row of `live`; the first message stands',
+  },
+  stop: {
+    by: 'worker, SDK worker, called target, maintenance: a cancelled attempt is over',
+    calls: [...reported, 'queue.releaseUnknown', 'maintenance.timeOut', 'maintenance.reclaim'],
+    guard: 'the guard of the event that ends the attempt',
+  },
+} satisfies Record<string, TransitionEvent>
+
+export const executionTransitions: TransitionTable<ExecutionState, keyof typeof events> = {
   states: {
     blocked: 'waits for other jobs of its graph run',
     waiting:
@@ -57,121 +149,7 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     cancelled: 'ended: CANCELLED',
     skipped: 'ended: SKIPPED; a node of a graph run that never became ready',
   },
-  events: {
-    create: {
-      by: 'API: a job that runs at once is created',
-      calls: ['jobs.create'],
-      guard: 'the insert of the job itself',
-    },
-    fire: {
-      by: 'scheduler: a slot is due',
-      calls: ['slots.fire', 'slots.fireAndClaim'],
-      guard: 'row lock on the cursor with the version of the plan; primary key (job, slot) of `slots`',
-    },
-    trigger: {
-      by: 'API, operations',
-      calls: ['jobs.trigger', 'jobs.triggerMany'],
-      guard: 'row lock on the cursor; idempotency key of the request',
-    },
-    backfill: {
-      by: 'operations',
-      calls: ['jobs.enqueueBackfill'],
-      guard: 'row lock on the operation and on the cursor',
-    },
-    repeat: {
-      by: 'API, operations, maintenance (automatic redrive)',
-      calls: ['control.retry', 'deadLetters.redrive'],
-      guard: 'row lock on the cursor; a dead letter is deleted in the same transaction',
-    },
-    'catch up': {
-      by: 'maintenance: a late slot that was owed runs',
-      calls: ['maintenance.release'],
-      guard: 'row lock on the cursor; primary key (job, slot) of `slots`',
-    },
-    'start run': {
-      by: 'graph runs: a root has fired',
-      calls: ['runSteps.step'],
-      guard: 'primary key of the graph run, which follows from the graph and the slot',
-    },
-    'resume run': {
-      by: 'API',
-      calls: ['graphRuns.resume'],
-      guard: runGuard,
-    },
-    proceed: {
-      by: 'graph runs: every dependency ended as it must',
-      calls: ['runSteps.step', 'graphRuns.resume'],
-      guard: runGuard,
-    },
-    skip: {
-      by: 'graph runs: a dependency cannot be met, or the job is paused or deleted',
-      calls: ['runSteps.step', 'graphRuns.resume'],
-      guard: runGuard,
-    },
-    release: {
-      by: 'maintenance',
-      calls: ['maintenance.release'],
-      guard: 'row lock on the cursor, advisory lock on the concurrency key; the row is still `waiting`',
-    },
-    hold: {
-      by: 'API, operations: a job is deleted with more executions than end in one transaction',
-      calls: ['jobs.change'],
-      guard: 'row lock on the cursor and on the row of `live`',
-    },
-    claim: {
-      by: 'worker; scheduler and API for the worker beside them (claim on insert)',
-      calls: ['queue.claim', 'slots.fireAndClaim', 'jobs.trigger'],
-      guard: "key-share lock on the worker's lease, row lock with SKIP LOCKED; the fence grows by one",
-    },
-    'hand back': {
-      by: 'worker: the attempt was not started',
-      calls: [...reported, 'queue.releaseUnknown'],
-      guard: reportGuard,
-    },
-    accept: {
-      by: 'worker: the target answered 202',
-      calls: reported,
-      guard: reportGuard,
-    },
-    succeed: {
-      by: 'worker, SDK worker, called target',
-      calls: reported,
-      guard: reportGuard,
-    },
-    fail: {
-      by: 'worker, SDK worker, called target: failed or timed out; retried if the retry policy says so',
-      calls: reported,
-      guard: reportGuard,
-    },
-    expire: {
-      by: 'maintenance: a deadline, a heartbeat or the total time was missed',
-      calls: ['maintenance.timeOut'],
-      guard: "attempt and fence as found; still overdue by the database's clock",
-    },
-    lose: {
-      by: 'maintenance: the lease of the worker is over',
-      calls: ['maintenance.reclaim'],
-      guard: 'row lock on the lease while its beats stand still; deleted in the same transaction',
-    },
-    wake: {
-      by: 'maintenance',
-      calls: ['maintenance.wake'],
-      guard: 'row lock with SKIP LOCKED; the row is still `retrying`',
-    },
-    cancel: {
-      by: 'API, operations, maintenance (CANCEL_RUNNING, deleted jobs), graph runs',
-      calls: [
-        ...['control.cancel', 'control.cancelMany', 'operations.cancel', 'jobs.change'],
-        ...['maintenance.release', 'graphRuns.cancel', 'graphRuns.resume', 'runSteps.step'],
-      ],
-      guard: 'row lock on the batch or on the row of `live`; the first message stands',
-    },
-    stop: {
-      by: 'worker, SDK worker, called target, maintenance: a cancelled attempt is over',
-      calls: [...reported, 'queue.releaseUnknown', 'maintenance.timeOut', 'maintenance.reclaim'],
-      guard: 'the guard of the event that ends the attempt',
-    },
-  },
+  events,
   transitions: [
     ...moves([null], 'create', ['ready', 'waiting']),
     ...moves([null], 'fire', ['ready', 'waiting']),
@@ -198,20 +176,4 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     ...moves(['running', 'awaiting'], 'cancel', ['cancelling']),
     ...moves(['cancelling'], 'stop', ['cancelled']),
   ],
-}
-
-/** The state of an execution in `live`. */
-export function stateOfLive(state: LiveState, isCancelled: boolean): ExecutionState {
-  return isCancelled ? 'cancelling' : state
-}
-
-/** The state of an execution that is a position in a batch. */
-export function stateInBatch(isClaimed: boolean, isCancelled: boolean): ExecutionState {
-  if (isCancelled) return 'cancelling'
-  return isClaimed ? 'running' : 'ready'
-}
-
-/** The state of an execution whose final attempt had this outcome. */
-export function stateOfOutcome(outcome: Outcome): ExecutionState {
-  return outcome === 'lost' ? 'failed' : outcome
 }

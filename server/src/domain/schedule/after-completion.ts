@@ -4,13 +4,11 @@ import type { StoredSchedule } from '../jobs/job.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import { nextSlot } from './next-run.ts'
 
-interface Counted {
-  jobId: string
-  schedule: StoredSchedule
-}
-
 /** The slot one interval after an end; null: `end_at` comes before it, or the schedule cannot be read any more. */
-export function slotAfterEnd({ jobId, schedule }: Counted, endedAt: EpochMs): EpochMs | null {
+export function slotAfterEnd(
+  { jobId, schedule }: { jobId: string; schedule: StoredSchedule },
+  endedAt: EpochMs,
+): EpochMs | null {
   // A start is the time of the first slot; after that it only holds back slots that come before it.
   const { start_at: _start, ...rest } = schedule
   // A slot is a whole second, and never early: after an end within a second the interval begins with the next one.

@@ -54,12 +54,15 @@ export function localSeconds(
   return (firstDayOfMonth(year, month) + day - 1) * DAY_SECONDS + hour * 3600 + minute * 60 + second
 }
 
+export function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : `${value}`
+}
+
 /** `2026-11-15T21:14:42`, from local seconds. */
 export function formatLocal(seconds: number): string {
   const day = Math.floor(seconds / DAY_SECONDS)
   const rest = seconds - day * DAY_SECONDS
   const civil = civilOf(day)
-  const pad = (value: number) => (value < 10 ? `0${value}` : `${value}`)
-  const date = `${civil >> 9}-${pad((civil >> 5) & 15)}-${pad(civil & 31)}`
-  return `${date}T${pad((rest / 3600) | 0)}:${pad(((rest / 60) | 0) % 60)}:${pad(rest % 60)}`
+  const date = `${civil >> 9}-${twoDigits((civil >> 5) & 15)}-${twoDigits(civil & 31)}`
+  return `${date}T${twoDigits((rest / 3600) | 0)}:${twoDigits(((rest / 60) | 0) % 60)}:${twoDigits(rest % 60)}`
 }

@@ -5,7 +5,7 @@ import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import { RecentMap } from '../../lib/recent-map.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { CalendarPattern } from './calendar-pattern.ts'
-import { cronTextMax, parseCron } from './cron.ts'
+import { parseCron, refuseLong } from './cron.ts'
 import { type CronPattern, compileCron, DST_FOLDS, DST_GAPS } from './cron-pattern.ts'
 import { parseEnglish } from './english/english.ts'
 import { type Calendars, compileExclusions } from './exclusions.ts'
@@ -20,14 +20,14 @@ export interface ScheduleContext {
   /** When the job is created, or its interval edited: the anchor of an interval without a start. */
   createdAt: EpochMs
   /** Decides the values of `H`. */
-  jobId?: string
+  jobId?: string | undefined
   /**
-   * The entries of the calendars named in exclusions; a calendar that is not among them is refused. Absent: all are
-   * empty.
+   * The entries of the calendars named in exclusions; a calendar that is not among them is refused. Absent or null: all
+   * are empty.
    */
-  calendars?: Calendars
+  calendars?: Calendars | null | undefined
   /** The zone of a schedule that names none. Default UTC. */
-  timezone?: string
+  timezone?: string | undefined
 }
 
 export interface ScheduleAnswer {
@@ -62,14 +62,19 @@ export function compileSchedule(input: unknown, context: ScheduleContext): Resul
   return compileObject(input as ScheduleObject, context)
 }
 
+/** The schedule of a stored job; null: it cannot be read any more, as when its zone has left the zone data. */
+export function compileStored(
+  { schedule, anchorAt, jobId }: { schedule: ScheduleObject; anchorAt: EpochMs; jobId: string },
+  calendars: Calendars | null = null,
+): CompiledSchedule | null {
+  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars })
+  return answer.ok ? answer.value.compiled : null
+}
+
 /** A plain text: cron, a macro, an ISO interval, or English. */
 function readText(text: string, context: ScheduleContext): Result<ScheduleObject> {
-  if (text.length > cronTextMax) {
-    return refuse('EXPRESSION_TOO_LONG', `A schedule text has at most ${cronTextMax} characters.`, {
-      position: cronTextMax,
-      allowed: `${cronTextMax} characters`,
-    })
-  }
+  const tooLong = refuseLong(text)
+  if (tooLong !== null) return tooLong
   const trimmed = text.trim()
   if (/^@every\s/i.test(trimmed)) {
     const interval = parseInterval(text)

@@ -1,14 +1,7 @@
 // How many slots of a range run, and which one is the n-th: without walking over them, for there may be millions.
 import assert from 'node:assert/strict'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import { type CompiledSchedule, countExcluded, countSlots } from './next-run.ts'
-
-interface SlotRange {
-  /** Included. */
-  from: EpochMs
-  /** Not included. */
-  to: EpochMs
-}
+import { type CompiledSchedule, countExcluded, countSlots, type SlotRange } from './next-run.ts'
 
 /** Slots that no exclusion skips. */
 export function countRuns(schedule: CompiledSchedule, range: SlotRange): number {

@@ -2,7 +2,7 @@
 // A million of these are kept in memory, so it is one flat object without anything derivable.
 import { lowestBit } from './bits.ts'
 import type { CronFields } from './cron.ts'
-import { canMatch, type DayTable, dayRuleOf } from './day-rule.ts'
+import { canMatch, type DayRule, dayRuleOf } from './day-rule.ts'
 import { type Result, refuse } from './schedule-error.ts'
 import type { SlotBounds } from './slot-bounds.ts'
 import type { Zone } from './zone.ts'
@@ -12,19 +12,10 @@ type DstGap = (typeof DST_GAPS)[number]
 export const DST_FOLDS = ['first', 'both'] as const
 type DstFold = (typeof DST_FOLDS)[number]
 
-export interface CronPattern {
+type TimeSets = 'secondLow' | 'secondHigh' | 'minuteLow' | 'minuteHigh' | 'hours' | 'months' | 'years'
+
+export interface CronPattern extends Readonly<Pick<CronFields, TimeSets>>, Readonly<DayRule> {
   readonly kind: 'cron'
-  readonly secondLow: number
-  readonly secondHigh: number
-  readonly minuteLow: number
-  readonly minuteHigh: number
-  readonly hours: number
-  readonly months: number
-  readonly days: number
-  readonly weekdays: number
-  readonly bothDays: boolean
-  readonly table: DayTable | null
-  readonly years: Uint8Array | null
   /** Every day of every month of every year: the search needs no calendar at all. */
   readonly everyDay: boolean
   /** First matching second of a day. */
@@ -76,10 +67,10 @@ export function compileCron(fields: CronFields, zone: Zone, choice: DstChoice): 
     months: fields.months,
     days: rule.days,
     weekdays: rule.weekdays,
-    bothDays: rule.both,
+    bothDays: rule.bothDays,
     table: rule.table,
     years: fields.years,
-    everyDay: rule.days === allDays && !rule.both && fields.months === allMonths && fields.years === null,
+    everyDay: rule.days === allDays && !rule.bothDays && fields.months === allMonths && fields.years === null,
     firstTime: lowestBit(fields.hours, 0) * 3600 + minute * 60 + second,
     zone,
     runAfterGap: choice.dstGap === undefined ? !elapsed : choice.dstGap === 'run_after',

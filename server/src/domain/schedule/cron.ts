@@ -4,7 +4,7 @@ import { MACROS } from './cron-field.ts'
 import { CronReader } from './cron-reader.ts'
 import { type Result, refuse } from './schedule-error.ts'
 
-export const cronTextMax = 256
+const textMax = 256
 
 /** Sets are bit masks: values 0 to 29 in the low word, 30 to 59 in the high word; days are bit `day - 1`. */
 export interface CronFields {
@@ -39,12 +39,8 @@ export interface CronFields {
 }
 
 export function parseCron(text: string, jobId = ''): Result<CronFields> {
-  if (text.length > cronTextMax) {
-    return refuse('EXPRESSION_TOO_LONG', `A schedule text has at most ${cronTextMax} characters.`, {
-      position: cronTextMax,
-      allowed: `${cronTextMax} characters`,
-    })
-  }
+  const tooLong = refuseLong(text)
+  if (tooLong !== null) return tooLong
   const bounds: number[] = []
   let inside = false
   for (let i = 0; i < text.length; i++) {
@@ -72,6 +68,16 @@ export function parseCron(text: string, jobId = ''): Result<CronFields> {
     return refuse('FIELD_COUNT', message, { position: start, allowed: '5, 6 or 7 fields' })
   }
   return new CronReader(text, jobId).read(bounds, count)
+}
+
+/** Null: the text is not too long. */
+export function refuseLong(text: string): Result<never> | null {
+  if (text.length <= textMax) return null
+  const allowed = `${textMax} characters`
+  return refuse('EXPRESSION_TOO_LONG', `A schedule text has at most ${allowed}.`, {
+    position: textMax,
+    allowed,
+  })
 }
 
 function badCharacter(text: string, position: number): Result<never> {

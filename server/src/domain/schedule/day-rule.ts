@@ -8,13 +8,13 @@ const allDays = 0x7fffffff
 const tablesMax = 4_096
 
 /** A mask of matching days, bit `day - 1`, at index (length - 28) * 7 + weekday of the first. */
-export type DayTable = Int32Array
+type DayTable = Int32Array
 
-interface DayRule {
+export interface DayRule {
   days: number
   weekdays: number
   /** Both must match instead of either. */
-  both: boolean
+  bothDays: boolean
   table: DayTable | null
 }
 
@@ -29,12 +29,13 @@ export function dayRuleOf(fields: CronFields): DayRule {
     fields.nthWeekdays |
     fields.endWeekdays
   if (special !== 0 && !(fields.dayStar && fields.weekdayStar)) {
-    return { days: 0, weekdays: 0, both: false, table: tableOf(fields) }
+    return { days: 0, weekdays: 0, bothDays: false, table: tableOf(fields) }
   }
-  if (fields.dayStar && fields.weekdayStar) return { days: allDays, weekdays: 0, both: false, table: null }
-  if (fields.dayStar) return { days: 0, weekdays: fields.weekdays, both: false, table: null }
-  if (fields.weekdayStar) return { days: fields.days, weekdays: 0, both: false, table: null }
-  return { days: fields.days, weekdays: fields.weekdays, both: fields.bothDays, table: null }
+  if (fields.dayStar && fields.weekdayStar)
+    return { days: allDays, weekdays: 0, bothDays: false, table: null }
+  if (fields.dayStar) return { days: 0, weekdays: fields.weekdays, bothDays: false, table: null }
+  if (fields.weekdayStar) return { days: fields.days, weekdays: 0, bothDays: false, table: null }
+  return { days: fields.days, weekdays: fields.weekdays, bothDays: fields.bothDays, table: null }
 }
 
 /** The matching days of a month without a table. */
@@ -49,12 +50,15 @@ export function dayMask(
   return (both ? days & spread : days | spread) & (allDays >>> (31 - length))
 }
 
+/** The matching days of any month with this length and weekday of its first day. */
+export function ruleMask(rule: Readonly<DayRule>, length: number, first: number): number {
+  if (rule.table !== null) return rule.table[(length - 28) * 7 + first]!
+  return dayMask(rule.days, rule.weekdays, rule.bothDays, length, first)
+}
+
 /** An exact proof, not a search that gives up: every month that the rule allows is looked at. */
 export function canMatch(rule: DayRule, months: number, years: Uint8Array | null): boolean {
-  const mask = (length: number, first: number) =>
-    rule.table === null
-      ? dayMask(rule.days, rule.weekdays, rule.both, length, first)
-      : rule.table[(length - 28) * 7 + first]!
+  const mask = (length: number, first: number) => ruleMask(rule, length, first)
   for (let month = 1; month <= 12; month++) {
     if ((months & (1 << month)) === 0) continue
     if (years === null) {

@@ -15,7 +15,15 @@ export const MONTHS: readonly string[] = [
   'November',
   'December',
 ]
-const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+export const WEEKDAYS: readonly string[] = [
+  'Sunday',
+  'Monday',
+  'Tuesday',
+  'Wednesday',
+  'Thursday',
+  'Friday',
+  'Saturday',
+]
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
 
 /** Empty when every day matches. */

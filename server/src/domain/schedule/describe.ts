@@ -1,6 +1,7 @@
 // English out: every schedule says in one sentence when it runs. Written from the parsed sets, not from the text,
 // so that it is right about steps that do not divide, either-or of the two day fields, and zones.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
+import { twoDigits } from './civil.ts'
 import type { CronFields } from './cron.ts'
 import { describeDays, joinList, MONTHS, runsOf } from './describe-days.ts'
 import { type Duration, parseInterval } from './interval.ts'
@@ -69,7 +70,9 @@ function describeTimes(fields: CronFields): { phrase: string; daily: boolean } {
   const every = everyStep(minutes, 60, 'minute')
   if (every !== null && minutes.length > 1) return { phrase: `${every}${atSecond}${within}`, daily: false }
   const past =
-    minutes.length === 1 ? `:${pad(minutes[0]!)}` : joinList(minutes.map((minute) => `:${pad(minute)}`))
+    minutes.length === 1
+      ? `:${twoDigits(minutes[0]!)}`
+      : joinList(minutes.map((minute) => `:${twoDigits(minute)}`))
   const hourStep = everyStep(hours, 24, 'hour')
   if (hourStep !== null) return { phrase: `${hourStep} at ${past}${atSecond}`, daily: false }
   return { phrase: `at ${past}${atSecond} of each hour${within}`, daily: false }
@@ -81,9 +84,9 @@ function describeHours(hours: number[]): string {
   const starts = hours.filter((hour) => !hours.includes((hour + 23) % 24))
   if (starts.length === 1) {
     const last = (starts[0]! + hours.length - 1) % 24
-    return ` from ${pad(starts[0]!)}:00 to ${pad(last)}:59`
+    return ` from ${twoDigits(starts[0]!)}:00 to ${twoDigits(last)}:59`
   }
-  return ` in the ${hours.length === 1 ? 'hour' : 'hours'} starting ${joinList(hours.map((hour) => `${pad(hour)}:00`))}`
+  return ` in the ${hours.length === 1 ? 'hour' : 'hours'} starting ${joinList(hours.map((hour) => `${twoDigits(hour)}:00`))}`
 }
 
 /** "every 5 minutes", only if the step goes evenly round: 0, 45 is not every 45 minutes. */
@@ -147,9 +150,5 @@ function describeExclusion(one: NonNullable<ScheduleObject['exclusions']>[number
 }
 
 function writeTime(hour: number, minute: number, second: number): string {
-  return `${pad(hour)}:${pad(minute)}${second === 0 ? '' : `:${pad(second)}`}`
-}
-
-function pad(value: number): string {
-  return `${value}`.padStart(2, '0')
+  return `${twoDigits(hour)}:${twoDigits(minute)}${second === 0 ? '' : `:${twoDigits(second)}`}`
 }

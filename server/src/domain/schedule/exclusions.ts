@@ -58,9 +58,8 @@ export function compileExclusions(
     if (!isDayOrWindow(one)) {
       return refuse('BAD_OPTION', `An exclusion is ${allowed}, with text values.`, { field: path, allowed })
     }
-    const window = readWindow(one, zone, path)
+    const window = readOwnWindow(one, zone, path)
     if (!window.ok) return window
-    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${path}/to`)
     windows.push(window.value)
   }
   if (names.size > calendarsNamedMax) {
@@ -82,9 +81,8 @@ export function checkEntries(entries: readonly unknown[]): ScheduleError | null 
       const message = `An entry is ${allowedEntry}, with text values.`
       return refuse('BAD_OPTION', message, { field: path, allowed: allowedEntry }).error
     }
-    const window = readWindow(one, utc.value, path)
+    const window = readOwnWindow(one, utc.value, path)
     if (!window.ok) return window.error
-    if ('to' in one && window.value[1] <= window.value[0]) return endsTooEarly(`${path}/to`).error
   }
   return null
 }
@@ -141,8 +139,12 @@ function readWindow(window: DayOrWindow, zone: Zone, path: string): Result<[numb
   }
 }
 
-function endsTooEarly(field: string): { ok: false; error: ScheduleError } {
-  return refuse('BAD_OPTION', 'An exclusion ends after it begins.', { field, allowed: 'after `from`' })
+/** A window as somebody writes it: it must end after it begins. */
+function readOwnWindow(one: DayOrWindow, zone: Zone, path: string): Result<[number, number]> {
+  const window = readWindow(one, zone, path)
+  if (!window.ok || !('to' in one) || window.value[1] > window.value[0]) return window
+  const where = { field: `${path}/to`, allowed: 'after `from`' }
+  return refuse('BAD_OPTION', 'An exclusion ends after it begins.', where)
 }
 
 function merge(windows: [number, number][]): Float64Array {

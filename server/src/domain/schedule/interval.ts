@@ -1,6 +1,6 @@
 // Interval text to numbers: ISO 8601 durations (`PT5M`, `P1M`), repeating intervals (`R10/2026-01-01T00:00:00Z/PT1H`)
 // and `@every 90m`. Whole seconds only, because a slot is a whole second; never zero, never negative.
-import { cronTextMax } from './cron.ts'
+import { refuseLong } from './cron.ts'
 import { type Result, refuse } from './schedule-error.ts'
 
 export interface Duration {
@@ -25,12 +25,8 @@ const dateUnits: Record<string, keyof Duration> = { Y: 'months', M: 'months', W:
 const unitFactor: Record<string, number> = { Y: 12, W: 7, H: 3_600 }
 
 export function parseInterval(text: string): Result<Interval> {
-  if (text.length > cronTextMax) {
-    return refuse('EXPRESSION_TOO_LONG', `A schedule text has at most ${cronTextMax} characters.`, {
-      position: cronTextMax,
-      allowed: `${cronTextMax} characters`,
-    })
-  }
+  const tooLong = refuseLong(text)
+  if (tooLong !== null) return tooLong
   const trimmed = text.trim()
   const offset = text.length - text.trimStart().length
   if (/^@every\s/i.test(trimmed)) {

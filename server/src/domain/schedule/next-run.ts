@@ -25,7 +25,7 @@ interface OncePattern {
 
 export type CompiledSchedule = LocalPattern | ElapsedPattern | OncePattern
 
-interface SlotRange {
+export interface SlotRange {
   /** Included. */
   from: EpochMs
   /** Not included. */

@@ -5,7 +5,7 @@ import { monthLength } from './civil.ts'
 import { lostToGap } from './clock-change.ts'
 import type { CronFields } from './cron.ts'
 import { CRON_FIELDS } from './cron-field.ts'
-import { dayMask, dayRuleOf } from './day-rule.ts'
+import { dayRuleOf, ruleMask } from './day-rule.ts'
 import { joinList, MONTHS } from './describe-days.ts'
 import type { CompiledSchedule } from './next-run.ts'
 import { shortestGapSeconds } from './shortest-gap.ts'
@@ -89,12 +89,7 @@ function skippedMonths(fields: CronFields): string | null {
     let empty = 0
     for (const year of [2023, 2024]) {
       for (let first = 0; first < 7; first++) {
-        const length = monthLength(year, month)
-        const mask =
-          rule.table === null
-            ? dayMask(rule.days, rule.weekdays, rule.both, length, first)
-            : rule.table[(length - 28) * 7 + first]!
-        if (mask === 0) empty++
+        if (ruleMask(rule, monthLength(year, month), first) === 0) empty++
       }
     }
     if (empty === 14) never.push(MONTHS[month - 1]!)

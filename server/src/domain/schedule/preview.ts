@@ -2,7 +2,7 @@
 // change or an exclusion on each, and warnings. The route and the command both call previewSchedule.
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { formatLocal } from './civil.ts'
+import { formatLocal, twoDigits } from './civil.ts'
 import { type ClockChange, clockChangeAt, isMovedByGap } from './clock-change.ts'
 import { compileSchedule, type ScheduleAnswer } from './compile-schedule.ts'
 import { type CronFields, parseCron } from './cron.ts'
@@ -44,12 +44,8 @@ export function previewSchedule(
   const from = request.from === undefined ? null : readInstant(request.from, 'from', null)
   if (from !== null && !from.ok) return from
   const after = from === null ? context.now : epochMs(Math.floor(from.value * 1000))
-  const answer = compileSchedule(schedule, {
-    createdAt: context.createdAt ?? after,
-    ...(jobId === undefined ? {} : { jobId }),
-    ...(context.calendars === undefined ? {} : { calendars: context.calendars }),
-    ...(context.timezone === undefined ? {} : { timezone: context.timezone }),
-  })
+  const { createdAt = after, calendars, timezone } = context
+  const answer = compileSchedule(schedule, { createdAt, jobId, calendars, timezone })
   if (!answer.ok) return answer
   const { compiled, definition, hashedText } = answer.value
   const zone = findZone(definition.timezone ?? 'UTC')
@@ -179,7 +175,6 @@ function writeLocal(zone: Zone, slot: EpochMs): string {
   const second = Math.floor(slot / 1000)
   const offset = offsetAt(zone, second)
   const minutes = Math.round(Math.abs(offset) / 60)
-  const pad = (value: number) => `${value}`.padStart(2, '0')
   const sign = offset < 0 ? '-' : '+'
-  return `${formatLocal(second + offset)}${sign}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`
+  return `${formatLocal(second + offset)}${sign}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
 }

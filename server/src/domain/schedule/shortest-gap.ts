@@ -2,7 +2,7 @@
 // jitter limit are checked against. A clock change may bring two slots nearer; that is not counted.
 import { DAY_SECONDS } from './civil.ts'
 import type { CronPattern } from './cron-pattern.ts'
-import { dayMask } from './day-rule.ts'
+import { ruleMask } from './day-rule.ts'
 import type { CompiledSchedule } from './next-run.ts'
 
 const daysOfShortestMonth = 28
@@ -47,17 +47,14 @@ function leastStep(values: number[]): number {
 /** Fewest days from one matching day to the next, over every shape of month and the month after it. */
 function leastDays(pattern: CronPattern): number {
   if (pattern.everyDay) return 1
-  const mask = (length: number, first: number) =>
-    pattern.table === null
-      ? dayMask(pattern.days, pattern.weekdays, pattern.bothDays, length, first)
-      : pattern.table[(length - 28) * 7 + first]!
   let least = Number.POSITIVE_INFINITY
   for (let length = 28; length <= 31; length++) {
     for (let first = 0; first < 7; first++) {
       const days: number[] = []
-      for (let day = 0; day < length; day++) if ((mask(length, first) >>> day) & 1) days.push(day)
+      for (let day = 0; day < length; day++)
+        if ((ruleMask(pattern, length, first) >>> day) & 1) days.push(day)
       least = Math.min(least, leastStep(days))
-      const next = mask(31, (first + length) % 7)
+      const next = ruleMask(pattern, 31, (first + length) % 7)
       if (days.length > 0 && next !== 0) {
         least = Math.min(least, length - days.at(-1)! + 31 - Math.clz32(next & -next))
       }

@@ -1,7 +1,7 @@
 // Which of its exclusions skips a slot, in words.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { StoredSchedule } from '../jobs/job.ts'
-import { compileSchedule } from './compile-schedule.ts'
+import { compileStored } from './compile-schedule.ts'
 import type { Calendars } from './exclusions.ts'
 import { isExcluded } from './next-run.ts'
 
@@ -12,9 +12,8 @@ export function nameExclusion(
   slot: EpochMs,
 ): string | null {
   for (const one of schedule.exclusions ?? []) {
-    const alone = { ...schedule, exclusions: [one] }
-    const answer = compileSchedule(alone, { createdAt: anchorAt, jobId, calendars })
-    if (!answer.ok || !isExcluded(answer.value.compiled, slot)) continue
+    const alone = compileStored({ jobId, anchorAt, schedule: { ...schedule, exclusions: [one] } }, calendars)
+    if (alone === null || !isExcluded(alone, slot)) continue
     if ('calendar' in one) return `by the calendar "${one.calendar}"`
     return 'date' in one ? `on ${one.date}` : `from ${one.from} to ${one.to}`
   }

@@ -5,7 +5,7 @@ import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
 import type { StoredSchedule } from '../jobs/job.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { compileStored } from '../schedule/compile-schedule.ts'
 import { countRuns } from '../schedule/count-runs.ts'
 import type { Calendars } from '../schedule/exclusions.ts'
 import { type CompiledSchedule, nextRun } from '../schedule/next-run.ts'
@@ -106,7 +106,7 @@ export class Forecast {
     const key = sharedKeyOf(job)
     const known = key === null ? undefined : this.#shared.get(key)
     if (known !== undefined) return known
-    const compiled = compileJob(job)
+    const compiled = compileStored(job, job.calendars)
     const spread = compiled === null ? [] : this.#count(compiled)
     if (key === null) return spread
     this.#shared.set(key, spread)
@@ -129,7 +129,7 @@ export class Forecast {
 
   /** At most `left` slots; further slots of a dense schedule are not reported. */
   #limited(job: PlannedJob, left: number): Spread {
-    const compiled = compileJob(job)
+    const compiled = compileStored(job, job.calendars)
     if (compiled === null || left <= 0) return []
     const range = { from: epochMs(this.#now + 1), to: this.#to }
     if (countRuns(compiled, range) <= left) return this.#count(compiled)
@@ -153,13 +153,6 @@ export class Forecast {
     }
     return [...counts]
   }
-}
-
-/** Null: it cannot be read any more. */
-function compileJob({ jobId, schedule, anchorAt, calendars }: PlannedJob): CompiledSchedule | null {
-  const context = { createdAt: anchorAt, jobId, ...(calendars !== null && { calendars }) }
-  const answer = compileSchedule(schedule, context)
-  return answer.ok ? answer.value.compiled : null
 }
 
 /** Jobs with the same one have the same slots. Null: an interval may count from when its job was made, H differs by job. */

@@ -67,20 +67,12 @@ function whyDependent(graph: GraphFacts): Answer {
 
 /** About an execution that has not ended. */
 export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
-  const { executionId, status, slot } = one
-  const told = (text: string, reason: WhyReason | null): Answer => ({
-    text,
-    status,
-    reason,
-    slot,
-    executionId,
-  })
+  const told = (text: string, reason: WhyReason | null) => tell(one, text, reason)
+  const how = one.status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
   if (one.state === 'running') {
-    const how = status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
     return told(`${how}: ${nameOf(one)} runs${sinceText(one)}${attemptText(facts, one.attempt)}.`, null)
   }
   if (one.state === 'awaiting') {
-    const how = status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
     const until = untilText(facts, one)
     return told(`${how}: the target of ${nameOf(one)} answered 202${until} to say how it ended.`, null)
   }
@@ -117,14 +109,8 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
 }
 
 function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution): Answer {
-  const { executionId, status, slot, concurrencyKey: key } = one
-  const told = (text: string, reason: WhyReason): Answer => ({
-    text: `It waits: ${nameOf(one)} ${text}.`,
-    status,
-    reason,
-    slot,
-    executionId,
-  })
+  const { concurrencyKey: key } = one
+  const told = (text: string, reason: WhyReason) => tell(one, `It waits: ${nameOf(one)} ${text}.`, reason)
   const { overlapPolicy, concurrencyLimit } = job
   const ahead = underWay.executions.find(({ state }) => state !== 'waiting' && state !== 'blocked')
   if (overlapPolicy !== 'ALLOW' && ahead !== undefined) {
@@ -143,6 +129,14 @@ function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution
   }
   if (underWay.owed !== null) return told(`waits for owed slots: the ${owedText(underWay.owed)}`, 'owed')
   return told('is about to be released', 'queued')
+}
+
+function tell(
+  { executionId, status, slot }: UnendedExecution,
+  text: string,
+  reason: WhyReason | null,
+): Answer {
+  return { text, status, reason, slot, executionId }
 }
 
 function whyOwed(owed: NonNullable<UnderWay['owed']>): Answer {

@@ -95,6 +95,7 @@ export class CommandWords {
   }
 }
 
+/** Whole characters only. */
 export function cutPreview(text: string): string {
   const bytes = Buffer.from(storable(text))
   // Half a character at the cut would take more room than it had.

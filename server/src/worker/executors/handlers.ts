@@ -9,10 +9,11 @@ import { createClient } from '../../../../sdk/src/client.ts'
 import { type AnyJob, isDefinedJob } from '../../../../sdk/src/define-job.ts'
 import { putJobs } from '../../../../sdk/src/put-jobs.ts'
 import { type JobEnd, runJob } from '../../../../sdk/src/run-job.ts'
-import { messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'
+import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { handlersMax } from '../../domain/queue/worker.ts'
 import { OperatingError } from '../../lib/operating-error.ts'
 import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
+import { cutPreview } from './command-output.ts'
 
 export interface LoadedHandlers {
   names: string[]
@@ -115,7 +116,7 @@ async function run(
 
 function toWord(end: JobEnd): ExecutorResult {
   if (end.kind === 'succeeded') {
-    return { error: null, preview: end.result === null ? null : headOf(end.result) }
+    return { error: null, preview: end.result === null ? null : cutPreview(end.result) }
   }
   const { message, isFinal, retryAfterMs } = end
   return {
@@ -124,9 +125,4 @@ function toWord(end: JobEnd): ExecutorResult {
     ...(isFinal && { isFinal }),
     ...(retryAfterMs !== null && { retryAfterMs }),
   }
-}
-
-/** Whole characters only. */
-function headOf(json: string): string {
-  return new TextDecoder().decode(Buffer.from(json).subarray(0, previewBytesMax), { stream: true })
 }

@@ -9,17 +9,14 @@ import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { StopSignal } from '../../lib/stop.ts'
 import { storable } from '../../lib/storable.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
+import type { HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
 import type { Random } from '../../ports/random.ts'
+import type { World } from '../../ports/world.ts'
 import type { CallSigner } from '../call-signer.ts'
 import { endCancelled, type HeldExecution, timeoutMsOf } from '../held-execution.ts'
 import type { PreparedAny, PreparedHttp } from '../prepare.ts'
 
-export interface HttpExecutorDeps {
-  clock: Clock
-  http: Http
-  random: Random
+export interface HttpExecutorDeps extends Pick<World, 'clock' | 'http' | 'random'> {
   signer: Pick<CallSigner, 'sign'>
   /** Of each attempt, for its trace. */
   spanId: () => string

@@ -4,15 +4,12 @@ import type { Executor } from '@carillon/contract/executors/list.ts'
 import type { ExecutorSettings } from '../../domain/executors/kind.ts'
 import { kindsAllowed } from '../../domain/executors/list.ts'
 import type { Artifacts } from '../../ports/artifacts.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { LocalExecutor } from '../../ports/executor.ts'
-import type { Timers } from '../../ports/timers.ts'
+import type { World } from '../../ports/world.ts'
 import type { LocalExecutors } from '../run-local.ts'
 import type { CommandPlace } from './own-directory.ts'
 
-export interface LocalExecutorDeps {
-  clock: Clock
-  timers: Timers
+export interface LocalExecutorDeps extends Pick<World, 'clock' | 'timers'> {
   artifacts: Artifacts
   settings: ExecutorSettings
   /** Where a kind that isolates starts processes; null for the other kinds, which run in the server process. */

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { apiKeysMax, hashKey } from '../../../src/domain/access/api-key.ts'
-import { defaultTenantId, firstTiers, unlimitedTier } from '../../../src/domain/tenants/tenant.ts'
+import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
 import type { ApiKey, NewApiKey } from '../../../src/ports/api-keys.ts'
+import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import type { StoreScenario } from '../stores.ts'
 
 const tenantId = defaultTenantId

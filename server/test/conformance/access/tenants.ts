@@ -1,12 +1,8 @@
 // Conformance of the tenants port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import {
-  defaultTenantId,
-  firstTiers,
-  type Tenant,
-  unlimitedTier,
-} from '../../../src/domain/tenants/tenant.ts'
+import { defaultTenantId, type Tenant } from '../../../src/domain/tenants/tenant.ts'
+import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import type { StoreScenario } from '../stores.ts'
 
 async function add(s: StoreScenario, name: string, tier = 'unlimited'): Promise<Tenant> {

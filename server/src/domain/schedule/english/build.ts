@@ -2,6 +2,7 @@
 // ("every 90 minutes", "every other week"), a refusal where it would take two schedules.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import { type EpochMs, toRfc3339 } from '../../../lib/time/epoch.ts'
+import { twoDigits } from '../civil.ts'
 import { parseCron } from '../cron.ts'
 import { compileCron } from '../cron-pattern.ts'
 import { nextSlot } from '../next-run.ts'
@@ -193,17 +194,15 @@ function hasDays({ weekdays, dayTerms, weekdayTerms, months }: Sentence): boolea
 }
 
 function cron(expression: string, zone: string | null): Result<ScheduleObject> {
-  return {
-    ok: true,
-    value: { type: 'CRON', cron_expression: expression, ...(zone === null ? {} : { timezone: zone }) },
-  }
+  return withZone({ type: 'CRON', cron_expression: expression }, zone)
 }
 
 function interval(duration: string, zone: string | null): Result<ScheduleObject> {
-  return {
-    ok: true,
-    value: { type: 'INTERVAL', interval: duration, ...(zone === null ? {} : { timezone: zone }) },
-  }
+  return withZone({ type: 'INTERVAL', interval: duration }, zone)
+}
+
+function withZone(schedule: ScheduleObject, zone: string | null): Result<ScheduleObject> {
+  return { ok: true, value: zone === null ? schedule : { ...schedule, timezone: zone } }
 }
 
 function unclear(message: string): Result<never> {
@@ -220,5 +219,5 @@ function listWeekdays(weekdays: Set<number>): string {
 }
 
 function writeTime({ hour, minute }: TimeOfDay): string {
-  return `${`${hour}`.padStart(2, '0')}:${`${minute}`.padStart(2, '0')}`
+  return `${twoDigits(hour)}:${twoDigits(minute)}`
 }

@@ -47,7 +47,7 @@ const rangeWords = new Set(['to', 'through', 'until', 'till', 'thru', '-'])
 
 export interface EnglishContext {
   createdAt: EpochMs
-  timezone?: string
+  timezone?: string | undefined
 }
 
 export function parseEnglish(text: string, context: EnglishContext): Result<ScheduleObject> {

@@ -1,5 +1,6 @@
 // Words of schedule English: splits a sentence into words with their positions and knows the possible meanings of each.
 // The vocabulary is closed, so an unknown word is refused and never ignored.
+import { MONTHS, WEEKDAYS } from '../describe-days.ts'
 
 export interface Word {
   text: string
@@ -39,22 +40,9 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9 || code === 10 || code === 13
 }
 
-const weekdays = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+const weekdays = WEEKDAYS.map((name) => name.toLowerCase())
 const weekdayShort: Record<string, number> = { tues: 2, weds: 3, thur: 4, thurs: 4 }
-const months = [
-  'january',
-  'february',
-  'march',
-  'april',
-  'may',
-  'june',
-  'july',
-  'august',
-  'september',
-  'october',
-  'november',
-  'december',
-]
+const months = MONTHS.map((name) => name.toLowerCase())
 const ordinals = [
   'first',
   'second',

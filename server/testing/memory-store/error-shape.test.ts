@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { POSTGRES_VERSIONS, useDatabase } from '../../../test/database.ts'
+import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
 import { errorShape } from './error-shape.ts'
 
 const shapes = [
