@@ -20,6 +20,7 @@ import type {
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
@@ -215,8 +216,8 @@ export class PostgresJobs implements Jobs {
   }
 
   async findResumable(limit: number) {
-    const { rows } = await this.#database.query<ResumableRow>(statements.selectResumable, [limit])
-    return rows.map((row) => ({ tenantId: row.tenant_id, jobId: row.job_id, until: row.resume_at }))
+    const { rows } = await this.#database.query<Columns<Resumable>>(statements.selectResumable, [limit])
+    return rows.map(fromColumns<Resumable>)
   }
 }
 
@@ -271,8 +272,4 @@ interface CountRow {
   total: number
 }
 
-interface ResumableRow {
-  tenant_id: string
-  job_id: string
-  resume_at: EpochMs
-}
+type Resumable = Awaited<ReturnType<Jobs['findResumable']>>[number]
