@@ -1,7 +1,7 @@
 // The activity of a single tenant, as the events that all its readers get: polled once, however many read. The latest
 // events are kept, so that a reader that returns soon misses nothing.
 import type { EventData, EventName } from '@carillon/contract/event.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Feed, FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
 import { feedItemsMax } from '../../ports/feed.ts'
@@ -171,8 +171,8 @@ function toItem(one: FeedExecution): EventData['executions']['items'][number] {
     status: one.status,
     attempt_number: one.attempt,
     scheduled_time: toScheduledTime(one.slot),
-    started_at: one.startedAt === null ? null : toRfc3339(one.startedAt),
-    finished_at: one.finishedAt === null ? null : toRfc3339(one.finishedAt),
+    started_at: toRfc3339OrNull(one.startedAt),
+    finished_at: toRfc3339OrNull(one.finishedAt),
     duration_ms: one.durationMs,
     error_type: one.errorType,
   }

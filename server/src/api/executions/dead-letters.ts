@@ -6,7 +6,7 @@ import {
   DeadLetterPatch,
 } from '@carillon/contract/dead-letter.ts'
 import type { FastifyInstance } from 'fastify'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
 import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
@@ -41,7 +41,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
       const next = behindLast(page, page.deadLetters, (one) => one.executionId)
       return {
         dead_letters: page.deadLetters.map(toDeadLetter),
-        oldest_at: page.oldestAt === null ? null : toRfc3339(page.oldestAt),
+        oldest_at: toRfc3339OrNull(page.oldestAt),
         pagination: paginationOf('dead_letters', query, { total: page.total, next }),
       }
     },

@@ -2,7 +2,7 @@
 import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/queue/worker.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { hourMs, minuteMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -72,7 +72,7 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
             tier: 'hot',
             bytes: history.bytes,
             attempts_estimate: history.attempts,
-            oldest_at: history.oldestAt === null ? null : toRfc3339(history.oldestAt),
+            oldest_at: toRfc3339OrNull(history.oldestAt),
           },
         ],
       }

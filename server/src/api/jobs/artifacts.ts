@@ -95,7 +95,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       const sha256 = hash('sha256', content)
       if (query.sha256 !== undefined && query.sha256.toLowerCase() !== sha256) {
         const detail = `is not the checksum of the bundle, which is ${sha256}`
-        throw new ApiError('CHECKSUM_MISMATCH', `sha256 ${detail}.`, [{ pointer: 'sha256', detail }])
+        throw refuseField('sha256', detail, 'CHECKSUM_MISMATCH')
       }
       const order = { tenantId, artifactId: params.artifact_id, sha256, content, by: caller.name }
       return answerWrite<Artifact>(deps, request, reply, async (stores) => {

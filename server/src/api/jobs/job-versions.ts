@@ -1,7 +1,7 @@
 // GET /api/v1/jobs/{job_id}/versions: the job as it was before each change, and the key that made each version.
 import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-version.ts'
 import type { FastifyInstance } from 'fastify'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { JobVersions } from '../../ports/job-versions.ts'
 import { behindLast, limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
 import { aJob } from '../http/path-id.ts'
@@ -28,7 +28,7 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
       return {
         versions: page.versions.map(({ job, createdAt, createdBy }) => ({
           version: job.version,
-          created_at: createdAt === null ? null : toRfc3339(createdAt),
+          created_at: toRfc3339OrNull(createdAt),
           created_by: createdBy,
           job: toDefinition(job),
         })),
