@@ -1,8 +1,8 @@
-// Lines of a log as they are sent, in the form in which they are kept.
-import type { LogPartGiven } from '@carillon/contract/worker.ts'
+// Lines of a log: from the form in which they are sent to the one in which they are kept, and back.
+import type { LogList, LogPartGiven } from '@carillon/contract/worker.ts'
 import type { LogLine } from '../../domain/history/log.ts'
-import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { LogPart } from '../../ports/logs.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { LogEntry, LogPart } from '../../ports/logs.ts'
 import { requireInstant } from '../http/instant.ts'
 
 /** `place`: the pointer to the object that holds the lines. */
@@ -16,4 +16,8 @@ export function toLogPart(
     return { at, level, message }
   })
   return { ...of, firstLine: given.first_line, lines }
+}
+
+export function toLogLine({ attempt, line, at, level, message }: LogEntry): LogList['logs'][number] {
+  return { attempt_number: attempt, line, at: toRfc3339(at), level, message }
 }

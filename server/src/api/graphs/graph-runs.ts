@@ -150,8 +150,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     }),
     async ({ tenantId, params }): Promise<JobGraph> => {
       const jobId = aJob.read(params.job_id)
-      const graph = aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId)
-      return toJobGraph(graph)
+      return toJobGraph(aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId))
     },
   )
 }

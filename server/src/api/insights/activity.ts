@@ -37,11 +37,8 @@ export function activityRoutes(app: FastifyInstance, { clock, activity }: Activi
       const span = readActivitySpan(query, clock.databaseNow())
       if (jobId === undefined) return toList(await activity.ofTenant({ tenantId, step, ...span }))
       if (step === 'minute') throw refuseField('step', 'must be hour or day for one job')
-      const page = aJob.found(
-        await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span }),
-        jobId,
-      )
-      return toList(page)
+      const page = await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span })
+      return toList(aJob.found(page, jobId))
     },
   )
 }

@@ -20,10 +20,8 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
     async ({ tenantId, params, query }): Promise<JobVersionList> => {
       const jobId = aJob.read(params.job_id)
       const before = readInstantCursor('versions', query)
-      const page = aJob.found(
-        await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) }),
-        jobId,
-      )
+      const found = await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) })
+      const page = aJob.found(found, jobId)
       const next = behindLast(page, page.versions, (one) => one.job.version)
       return {
         versions: page.versions.map(({ job, createdAt, createdBy }) => ({
