@@ -12,10 +12,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { apiKeyBytes, formatApiKey, hashKey, lackedScopes, prefixOf } from '../../domain/access/api-key.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
 import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
-import type { ApiKeyChanges, ApiKeys, KeyOwner, ApiKey as StoredKey } from '../../ports/api-keys.ts'
+import type { ApiKeyChanges, KeyOwner, ApiKey as StoredKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { Random } from '../../ports/random.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
@@ -25,11 +25,10 @@ import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/writ
 import type { Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
-export interface ApiKeyDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  random: Random
-  apiKeys: ApiKeys
+export interface ApiKeyDeps
+  extends WriteDeps,
+    Pick<World, 'clock' | 'ids' | 'random'>,
+    Pick<StorePorts, 'apiKeys'> {
   keyCache: KeyCache
 }
 

@@ -2,16 +2,14 @@
 // events are kept, so that a reader that returns soon misses nothing.
 import type { EventData, EventName } from '@carillon/contract/event.ts'
 import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Feed, FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
+import type { FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
 import { feedItemsMax } from '../../ports/feed.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { formatEvent } from './event-stream.ts'
 
-export interface TenantEventsDeps {
-  clock: Clock
-  feed: Feed
-}
+export interface TenantEventsDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'feed'> {}
 
 /** How long ago a reader may have stopped reading. After a longer absence it loads again. */
 export const resumeMsMax = 60_000

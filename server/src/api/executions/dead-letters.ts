@@ -7,7 +7,7 @@ import {
 } from '@carillon/contract/dead-letter.ts'
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
-import type { DeadLetters } from '../../ports/dead-letters.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
@@ -16,9 +16,7 @@ import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { toDeadLetter } from './execution-view.ts'
 
-export interface DeadLetterDeps extends WriteDeps {
-  deadLetters: DeadLetters
-}
+export interface DeadLetterDeps extends WriteDeps, Pick<StorePorts, 'deadLetters'> {}
 
 const tag = 'dead letters'
 const aLetter = named('DEAD_LETTER_NOT_FOUND', 'dead letter')

@@ -4,16 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/queue/worker.ts'
 import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { hourMs, minuteMs } from '../../lib/time/units.ts'
-import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Workers } from '../../ports/workers.ts'
+import type { ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { route } from '../http/route.ts'
 
-export interface SlaDeps {
-  clock: Clock
-  activity: Activity
-  workers: Workers
-}
+export interface SlaDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity' | 'workers'> {}
 
 /** The length of each window, and the step of the counts that it is added up from. */
 const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }>> = {

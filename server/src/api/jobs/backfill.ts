@@ -9,9 +9,8 @@ import { countRuns } from '../../domain/schedule/count-runs.ts'
 import { calendarNames, emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
-import type { Ids } from '../../ports/ids.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { requireInstant } from '../http/instant.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
@@ -20,10 +19,7 @@ import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
 import { rootsOf } from './validate-dependencies.ts'
 
-export interface BackfillDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-}
+export interface BackfillDeps extends WriteDeps, Pick<World, 'clock' | 'ids'> {}
 
 /** Roots named in an answer. */
 const rootsNamedMax = 10
