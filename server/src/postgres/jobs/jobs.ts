@@ -200,8 +200,8 @@ export class PostgresJobs implements Jobs {
   async #searchEnd(tenantId: string, from: string, status: JobStatus | null): Promise<string | null> {
     const values = [tenantId, from, searchedMax - 1]
     const { rows } = await (status === null
-      ? this.#database.query<IdRow>(statements.selectPickEnd, values)
-      : this.#database.query<IdRow>(statements.selectPickEndByStatus, [...values, status]))
+      ? this.#database.query<{ job_id: string }>(statements.selectPickEnd, values)
+      : this.#database.query<{ job_id: string }>(statements.selectPickEndByStatus, [...values, status]))
     return rows[0]?.job_id ?? null
   }
 
@@ -262,10 +262,6 @@ interface LockRow {
 
 /** Of the claimed executions, only the first of each definition carries the definition. */
 type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
-
-interface IdRow {
-  job_id: string
-}
 
 interface CountRow {
   seen: number

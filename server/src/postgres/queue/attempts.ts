@@ -81,7 +81,9 @@ async function findRecorded(queries: Queries, reports: readonly AttemptEnding[])
     ...mark,
     outcome: ending.kind === 'ended' ? ending.end.outcome : null,
   }))
-  const { rows } = await queries.query<IdRow>(statements.selectRecorded, [recordedItem.encode(asked)])
+  const { rows } = await queries.query<{ execution_id: string }>(statements.selectRecorded, [
+    recordedItem.encode(asked),
+  ])
   return new Set(rows.map((row) => row.execution_id))
 }
 
@@ -159,8 +161,4 @@ interface EndRow {
 interface NotedRow {
   execution_id: string
   cancelled: boolean
-}
-
-interface IdRow {
-  execution_id: string
 }
