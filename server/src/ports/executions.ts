@@ -77,16 +77,13 @@ export interface ExecutionSummary {
   skipped: { reason: NodeSkipReason; message: string } | null
 }
 
-export interface AttemptView {
+export interface AttemptView
+  extends Pick<
+    ExecutionSummary,
+    'workerId' | 'enqueuedAt' | 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'error'
+  > {
   attempt: number
   outcome: AttemptOutcome
-  workerId: string | null
-  enqueuedAt: EpochMs
-  startedAt: EpochMs | null
-  finishedAt: EpochMs | null
-  durationMs: number | null
-  httpStatus: number | null
-  error: { type: ErrorType; message: string } | null
   preview: string | null
 }
 
@@ -124,18 +121,13 @@ export interface UnderWay {
 
 export const underWayMax = 20
 
-export interface UnendedExecution {
-  executionId: string
-  kind: ExecutionKind
-  slot: EpochMs
+export interface UnendedExecution
+  extends Pick<
+    ExecutionSummary,
+    'executionId' | 'kind' | 'slot' | 'status' | 'attempt' | 'enqueuedAt' | 'startedAt' | 'retryAt'
+  > {
   /** In a batch it is ready, or running once that is claimed. */
   state: LiveState
-  status: ExecutionStatus
-  /** Number of the latest attempt; 0 before the first. */
-  attempt: number
-  enqueuedAt: EpochMs
-  startedAt: EpochMs | null
-  retryAt: EpochMs | null
   /** It waits for this host, which was full. */
   host: string | null
   /** The key it waits for or holds, and how many hold it. */

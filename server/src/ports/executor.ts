@@ -4,8 +4,9 @@
 import type { LogLevel } from '../domain/history/log.ts'
 import type { Execution } from '../domain/jobs/job.ts'
 import type { AttemptError } from '../domain/queue/attempt.ts'
-import type { ExecutionKind, ExecutionStatus } from '../domain/queue/execution.ts'
+import type { ExecutionKind } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
+import type { ParentResult } from './graph-runs.ts'
 
 export interface LocalExecutor {
   /** Never rejects. When the signal aborts it stops and resolves; its result then counts for nothing. */
@@ -33,13 +34,7 @@ export interface LocalCall {
   parents: readonly CallParent[]
 }
 
-export interface CallParent {
-  jobId: string
-  /** The current key of the job. */
-  jobKey: string | null
-  /** Null: nothing of it had ended. */
-  executionId: string | null
-  status: ExecutionStatus
+export interface CallParent extends Omit<ParentResult, 'result'> {
   /** The returned value, parsed if it is JSON, else as text; absent: nothing, or it was too large. */
   result?: unknown
 }

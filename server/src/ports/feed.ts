@@ -8,6 +8,7 @@ import type { OperationStatus } from '../domain/jobs/operation.ts'
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
+import type { ExecutionSummary } from './executions.ts'
 
 export interface Feed {
   /** The current position: earlier events are not reported. */
@@ -63,16 +64,19 @@ export interface FeedLook {
   graphRuns: FeedRun[]
 }
 
-export interface FeedExecution {
-  executionId: string
-  jobId: string
-  jobName: string
-  status: ExecutionStatus
-  attempt: number
-  slot: EpochMs
-  startedAt: EpochMs | null
-  finishedAt: EpochMs | null
-  durationMs: number | null
+export interface FeedExecution
+  extends Pick<
+    ExecutionSummary,
+    | 'executionId'
+    | 'jobId'
+    | 'jobName'
+    | 'status'
+    | 'attempt'
+    | 'slot'
+    | 'startedAt'
+    | 'finishedAt'
+    | 'durationMs'
+  > {
   errorType: ErrorType | null
 }
 

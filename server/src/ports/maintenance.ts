@@ -64,10 +64,7 @@ export interface Overdue {
   retryPolicy: RetryPolicy
 }
 
-export interface TimedOut {
-  executionId: string
-  attempt: number
-  fence: number
+export interface TimedOut extends Pick<Overdue, 'executionId' | 'attempt' | 'fence'> {
   end: AttemptEnd
 }
 

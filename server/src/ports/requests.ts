@@ -1,27 +1,15 @@
 // One request, one effect: the effect of a request and the answer to it are written together, so that a client that
 // did not hear the answer can ask again.
-import type { ApiKeys } from './api-keys.ts'
-import type { Artifacts } from './artifacts.ts'
-import type { Calendars } from './calendars.ts'
-import type { Control } from './control.ts'
-import type { DeadLetters } from './dead-letters.ts'
 import type { DirectDispatch } from './direct-dispatch.ts'
-import type { GraphRuns } from './graph-runs.ts'
-import type { Jobs } from './jobs.ts'
-import type { Operations } from './operations.ts'
-import type { Tenants } from './tenants.ts'
+import type { StorePorts } from './store.ts'
 
 /** The stores that a request may write to. */
-export interface WriteStores {
-  jobs: Jobs
-  control: Control
-  deadLetters: DeadLetters
-  operations: Omit<Operations, 'step'>
-  tenants: Tenants
-  apiKeys: ApiKeys
-  calendars: Calendars
-  artifacts: Artifacts
-  graphRuns: GraphRuns
+export interface WriteStores
+  extends Pick<
+    StorePorts,
+    'jobs' | 'control' | 'deadLetters' | 'tenants' | 'apiKeys' | 'calendars' | 'artifacts' | 'graphRuns'
+  > {
+  operations: Omit<StorePorts['operations'], 'step'>
   /** Claims triggered executions on insert. Absent: no worker does, or writes by these stores may still be undone. */
   direct?: DirectDispatch
 }

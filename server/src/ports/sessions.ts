@@ -26,8 +26,4 @@ export interface FoundSession {
   expiresAt: EpochMs
 }
 
-export interface NewCode {
-  hash: Uint8Array
-  keyHash: Uint8Array
-  forMs: number
-}
+export type NewCode = NewSession

@@ -11,24 +11,24 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { apiKeyBytes, formatApiKey, hashKey, lackedScopes, prefixOf } from '../../domain/access/api-key.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import type { ApiKeyChanges, ApiKeys, KeyOwner, ApiKey as StoredKey } from '../../ports/api-keys.ts'
+import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
+import type { ApiKeyChanges, KeyOwner, ApiKey as StoredKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { Random } from '../../ports/random.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import type { Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
-export interface ApiKeyDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  random: Random
-  apiKeys: ApiKeys
+export interface ApiKeyDeps
+  extends WriteDeps,
+    Pick<World, 'clock' | 'ids' | 'random'>,
+    Pick<StorePorts, 'apiKeys'> {
   keyCache: KeyCache
 }
 
@@ -191,8 +191,7 @@ function readExpiry(text: string, clock: Clock): EpochMs {
   const instant = readInstant(text, 'expires_at', null)
   const at = instant.ok ? epochMs(instant.value * 1_000) : null
   if (at !== null && at > clock.databaseNow()) return at
-  const detail = 'must be an instant in the future, such as 2030-01-31T09:00:00Z'
-  throw new ApiError('INVALID_REQUEST', `/expires_at ${detail}.`, [{ pointer: '/expires_at', detail }])
+  throw refuseField('/expires_at', 'must be an instant in the future, such as 2030-01-31T09:00:00Z')
 }
 
 function notFound(given: string): ApiError {
@@ -202,7 +201,6 @@ function notFound(given: string): ApiError {
 }
 
 function toApiKey(key: StoredKey): ApiKey {
-  const instantOf = (at: EpochMs | null) => (at === null ? null : toRfc3339(at))
   return {
     key_id: key.keyId,
     tenant_id: key.tenantId,
@@ -211,8 +209,8 @@ function toApiKey(key: StoredKey): ApiKey {
     scopes: [...key.scopes],
     created_at: toRfc3339(key.createdAt),
     created_by: key.createdBy,
-    expires_at: instantOf(key.expiresAt),
-    revoked_at: instantOf(key.revokedAt),
-    last_used_at: instantOf(key.lastUsedAt),
+    expires_at: toRfc3339OrNull(key.expiresAt),
+    revoked_at: toRfc3339OrNull(key.revokedAt),
+    last_used_at: toRfc3339OrNull(key.lastUsedAt),
   }
 }

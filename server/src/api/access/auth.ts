@@ -145,14 +145,7 @@ async function actForTenant(
   const tenantId = readId(asked)
   const tenant = tenantId === null ? null : await keyCache.findTenant(tenantId)
   const { tenantId: actsFor, tier } = aTenant.found(tenant, asked)
-  return {
-    tenantId: actsFor,
-    tier,
-    scopes: expandScopes(scopes),
-    operator: true,
-    name,
-    keyId,
-  }
+  return { tenantId: actsFor, tier, scopes: expandScopes(scopes), operator: true, name, keyId }
 }
 
 export const aTenant = named('TENANT_NOT_FOUND', 'tenant')

@@ -3,15 +3,11 @@
 import { hashKey } from '../../domain/access/api-key.ts'
 import { formatSecret, sessionBytes, sessionMs } from '../../domain/access/session.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Random } from '../../ports/random.ts'
-import type { FoundSession, Sessions } from '../../ports/sessions.ts'
+import type { FoundSession } from '../../ports/sessions.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 
-export interface SessionCacheDeps {
-  clock: Clock
-  random: Random
-  sessions: Sessions
-}
+export interface SessionCacheDeps extends Pick<World, 'clock' | 'random'>, Pick<StorePorts, 'sessions'> {}
 
 const lookups = { ageMsMax: 5_000, absentAgeMsMax: 5_000, entriesMax: 10_000 }
 

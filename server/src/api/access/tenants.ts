@@ -10,8 +10,9 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type * as domain from '../../domain/tenants/tenant.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { TenantOutcome, Tenants } from '../../ports/tenants.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { TenantOutcome } from '../../ports/tenants.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
@@ -20,9 +21,7 @@ import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/writ
 import { aTenant } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
-export interface TenantDeps extends WriteDeps {
-  ids: Ids
-  tenants: Tenants
+export interface TenantDeps extends WriteDeps, Pick<World, 'ids'>, Pick<StorePorts, 'tenants'> {
   keyCache: KeyCache
 }
 

@@ -1,17 +1,15 @@
 // The activity of a single tenant, as the events that all its readers get: polled once, however many read. The latest
 // events are kept, so that a reader that returns soon misses nothing.
 import type { EventData, EventName } from '@carillon/contract/event.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Feed, FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
+import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
+import type { FeedExecution, FeedLook, FeedMark } from '../../ports/feed.ts'
 import { feedItemsMax } from '../../ports/feed.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { formatEvent } from './event-stream.ts'
 
-export interface TenantEventsDeps {
-  clock: Clock
-  feed: Feed
-}
+export interface TenantEventsDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'feed'> {}
 
 /** How long ago a reader may have stopped reading. After a longer absence it loads again. */
 export const resumeMsMax = 60_000
@@ -171,8 +169,8 @@ function toItem(one: FeedExecution): EventData['executions']['items'][number] {
     status: one.status,
     attempt_number: one.attempt,
     scheduled_time: toScheduledTime(one.slot),
-    started_at: one.startedAt === null ? null : toRfc3339(one.startedAt),
-    finished_at: one.finishedAt === null ? null : toRfc3339(one.finishedAt),
+    started_at: toRfc3339OrNull(one.startedAt),
+    finished_at: toRfc3339OrNull(one.finishedAt),
     duration_ms: one.durationMs,
     error_type: one.errorType,
   }

@@ -1,10 +1,9 @@
 // One execution that a reader watches: itself when it has changed, and the lines of its log as they come, from the first on.
-import type { LogList } from '@carillon/contract/worker.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { LogEntry, Logs } from '../../ports/logs.ts'
 import { toExecution } from '../executions/execution-view.ts'
+import { toLogLine } from '../executions/log-lines.ts'
 import { formatEvent } from './event-stream.ts'
 
 export interface WatchDeps {
@@ -13,10 +12,7 @@ export interface WatchDeps {
   logs: Pick<Logs, 'read'>
 }
 
-export interface LogPlace {
-  attempt: number
-  line: number
-}
+export type LogPlace = Pick<LogEntry, 'attempt' | 'line'>
 
 const linesMax = 1_000
 const unended = ['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING', 'CANCELLING']
@@ -70,8 +66,4 @@ export class WatchedExecution {
     const parents = await this.#deps.graphRuns.parentsOf([execution.executionId], execution.runId)
     return toExecution(execution, parents.get(execution.executionId) ?? [])
   }
-}
-
-function toLogLine({ attempt, line, at, level, message }: LogEntry): LogList['logs'][number] {
-  return { attempt_number: attempt, line, at: toRfc3339(at), level, message }
 }

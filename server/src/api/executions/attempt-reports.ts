@@ -185,8 +185,7 @@ async function findExecution(
   { executions }: AttemptReportDeps,
   { tenantId, executionId }: AttemptOfTenant,
 ): Promise<ExecutionView> {
-  const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
-  return execution
+  return anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
 }
 
 const ended: readonly ExecutionStatus[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']

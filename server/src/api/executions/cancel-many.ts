@@ -1,18 +1,14 @@
 // POST /api/v1/executions/cancel: do none of these.
 import { CancelManyRequest, Operation } from '@carillon/contract/operation.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Clock } from '../../ports/clock.ts'
 import { totalMax } from '../../ports/executions.ts'
-import type { Ids } from '../../ports/ids.ts'
+import type { World } from '../../ports/world.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toExecutionFilter } from '../jobs/job-filter.ts'
 import { startOperation } from '../jobs/operation-view.ts'
 
-export interface CancelManyDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-}
+export interface CancelManyDeps extends WriteDeps, Pick<World, 'clock' | 'ids'> {}
 
 export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): void {
   const { clock, ids } = deps

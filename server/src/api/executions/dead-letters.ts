@@ -6,8 +6,8 @@ import {
   DeadLetterPatch,
 } from '@carillon/contract/dead-letter.ts'
 import type { FastifyInstance } from 'fastify'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { DeadLetters } from '../../ports/dead-letters.ts'
+import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
@@ -16,9 +16,7 @@ import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { toDeadLetter } from './execution-view.ts'
 
-export interface DeadLetterDeps extends WriteDeps {
-  deadLetters: DeadLetters
-}
+export interface DeadLetterDeps extends WriteDeps, Pick<StorePorts, 'deadLetters'> {}
 
 const tag = 'dead letters'
 const aLetter = named('DEAD_LETTER_NOT_FOUND', 'dead letter')
@@ -41,7 +39,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
       const next = behindLast(page, page.deadLetters, (one) => one.executionId)
       return {
         dead_letters: page.deadLetters.map(toDeadLetter),
-        oldest_at: page.oldestAt === null ? null : toRfc3339(page.oldestAt),
+        oldest_at: toRfc3339OrNull(page.oldestAt),
         pagination: paginationOf('dead_letters', query, { total: page.total, next }),
       }
     },

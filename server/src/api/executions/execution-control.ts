@@ -2,11 +2,8 @@
 import { CancelReply, RetryReply, RetryRequest } from '@carillon/contract/execution.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Execution } from '../../domain/jobs/job.ts'
-import type { LaneChooser } from '../../domain/queue/lane.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
 import type { Executions } from '../../ports/executions.ts'
-import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload } from '../access/tier-limits.ts'
@@ -15,12 +12,10 @@ import { takeNoBody } from '../http/json-body.ts'
 import { anExecution } from '../http/path-id.ts'
 import { noFields } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
+import type { CreateDeps } from '../jobs/create-job.ts'
 import { toScheduledTime } from './execution-view.ts'
 
-export interface ExecutionControlDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  lanes: LaneChooser
+export interface ExecutionControlDeps extends CreateDeps, WriteDeps {
   jobs: Pick<Jobs, 'get'>
   executions: Pick<Executions, 'getExecution'>
 }

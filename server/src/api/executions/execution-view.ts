@@ -4,7 +4,7 @@ import type { Attempt, Execution, ExecutionItem, ExecutionSearch } from '@carill
 import { EXECUTOR_FACTS, type TargetName } from '@carillon/contract/executors/list.ts'
 import type { Execution as JobExecution } from '../../domain/jobs/job.ts'
 import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { DeadLetter } from '../../ports/dead-letters.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/executions.ts'
 import type { ParentResult } from '../../ports/graph-runs.ts'
@@ -19,13 +19,13 @@ export function toExecutionItem(one: ExecutionSummary): ExecutionItem {
     kind: one.kind,
     job_version: one.version,
     enqueued_at: toRfc3339(one.enqueuedAt),
-    started_at: instantOf(one.startedAt),
-    finished_at: instantOf(one.finishedAt),
+    started_at: toRfc3339OrNull(one.startedAt),
+    finished_at: toRfc3339OrNull(one.finishedAt),
     duration_ms: one.durationMs,
     error: errorOf(one),
     worker_id: one.workerId,
     dead_letter: one.deadLetter,
-    retry_at: one.status === 'RETRYING' ? instantOf(one.retryAt) : null,
+    retry_at: one.status === 'RETRYING' ? toRfc3339OrNull(one.retryAt) : null,
     graph_run_id: one.runId,
     skipped: one.skipped,
   }
@@ -81,8 +81,8 @@ export function toDeadLetter(one: DeadLetter): DeadLetterReply {
       http_status: httpStatus,
     })),
     ...(one.payload === undefined ? {} : { payload: one.payload }),
-    edited_at: instantOf(one.editedAt),
-    auto_redrive_at: instantOf(one.redriveAt),
+    edited_at: toRfc3339OrNull(one.editedAt),
+    auto_redrive_at: toRfc3339OrNull(one.redriveAt),
     graph_run_id: one.runId,
   }
 }
@@ -98,8 +98,8 @@ function toAttempt(one: AttemptView): Attempt {
     outcome: one.outcome,
     worker_id: one.workerId,
     enqueued_at: toRfc3339(one.enqueuedAt),
-    started_at: instantOf(one.startedAt),
-    finished_at: instantOf(one.finishedAt),
+    started_at: toRfc3339OrNull(one.startedAt),
+    finished_at: toRfc3339OrNull(one.finishedAt),
     duration_ms: one.durationMs,
     http_status: one.httpStatus,
     error: errorOf(one),
@@ -116,8 +116,4 @@ function responseOf({ attempt, attempts }: ExecutionView): Execution['callback_r
 
 function errorOf({ error, httpStatus }: Pick<AttemptView, 'error' | 'httpStatus'>): Attempt['error'] {
   return error === null ? null : { ...error, http_status: httpStatus }
-}
-
-function instantOf(at: EpochMs | null): string | null {
-  return at === null ? null : toRfc3339(at)
 }

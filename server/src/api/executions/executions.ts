@@ -58,8 +58,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       const jobId = aJob.read(params.job_id)
       const isOfSlots = query.status === 'SKIPPED' && (await hasSlots(deps, { tenantId, jobId }))
       const list = isOfSlots ? listSkipped : listExecutions
-      const page = aJob.found(await list(deps, { tenantId, jobId, query }), jobId)
-      return page
+      return aJob.found(await list(deps, { tenantId, jobId, query }), jobId)
     },
   )
 
@@ -110,13 +109,8 @@ async function listExecutions(
   { executions }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
-  const page = await executions.listExecutions({
-    tenantId,
-    jobId,
-    tag: null,
-    q: null,
-    ...conditionsOf(query),
-  })
+  const of = { tenantId, jobId, tag: null, q: null }
+  const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
   if (page === null) return null
   return {
     executions: page.executions.map(toExecutionItem),

@@ -2,12 +2,12 @@
 import { LogListQuery, logPageDefault } from '@carillon/contract/log.ts'
 import { LogList } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
-import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
+import type { LogQuery, Logs } from '../../ports/logs.ts'
 import { readNameCursor, writeCursor } from '../http/cursor.ts'
 import { anExecution } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
+import { toLogLine } from './log-lines.ts'
 
 export interface LogDeps {
   executions: Pick<Executions, 'getExecution'>
@@ -31,7 +31,7 @@ export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): 
       const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
       const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
       const isAll = lines.length < limit && hasEnded(execution, attempt)
-      return { logs: lines.map(toLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }
+      return { logs: lines.map(toLogLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }
     },
   )
 }
@@ -51,8 +51,4 @@ function writePlace(after: { attempt: number; line: number } | null): string {
 function hasEnded({ status, attempts }: ExecutionView, attempt: number | null): boolean {
   const isUnderWay = ['PENDING', 'RUNNING', 'RETRYING', 'CANCELLING'].includes(status)
   return !isUnderWay || (attempt !== null && attempts.some((one) => one.attempt === attempt))
-}
-
-function toLine({ attempt, line, at, level, message }: LogEntry): LogList['logs'][number] {
-  return { attempt_number: attempt, line, at: toRfc3339(at), level, message }
 }

@@ -3,23 +3,17 @@ import { RedriveReply, RedriveRequest, redriveRateDefault } from '@carillon/cont
 import { Operation } from '@carillon/contract/operation.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LetterFilter, NewOperation } from '../../domain/jobs/operation.ts'
-import type { LaneChooser } from '../../domain/queue/lane.ts'
-import type { Clock } from '../../ports/clock.ts'
 import { totalMax } from '../../ports/executions.ts'
-import type { Ids } from '../../ports/ids.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteAnswer, type WriteDeps } from '../http/write.ts'
+import type { CreateDeps } from '../jobs/create-job.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { startOperation } from '../jobs/operation-view.ts'
 
-export interface RedriveDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  lanes: LaneChooser
-}
+export interface RedriveDeps extends CreateDeps, WriteDeps {}
 
 const reply = {
   anyOf: [RedriveReply, Operation],

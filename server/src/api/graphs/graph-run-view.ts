@@ -1,7 +1,7 @@
 // Graphs and their runs as clients see them.
 import type { GraphRun, GraphRunList, JobGraph } from '@carillon/contract/graph-run.ts'
 import { skipReasonOf } from '../../domain/graphs/graph-run.ts'
-import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { Graph, RunNodeView, RunSummary, RunView } from '../../ports/graph-runs.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 
@@ -19,7 +19,7 @@ export function toRunItem(run: RunSummary): GraphRunList['graph_runs'][number] {
     skipped_by_reason: { ...run.skips },
     resumes: run.resumes,
     created_at: toRfc3339(run.createdAt),
-    finished_at: instantOf(run.finishedAt),
+    finished_at: toRfc3339OrNull(run.finishedAt),
   }
 }
 
@@ -46,9 +46,9 @@ function toNode(node: RunNodeView, dependsOn: Node['depends_on']): Node {
     depends_on: dependsOn,
     execution_id: node.executionId,
     attempt_number: node.attempt,
-    enqueued_at: instantOf(node.enqueuedAt),
-    started_at: instantOf(node.startedAt),
-    finished_at: instantOf(node.finishedAt),
+    enqueued_at: toRfc3339OrNull(node.enqueuedAt),
+    started_at: toRfc3339OrNull(node.startedAt),
+    finished_at: toRfc3339OrNull(node.finishedAt),
     duration_ms: node.durationMs,
     error: node.error,
     replaced: [...node.replaced],
@@ -65,8 +65,4 @@ export function toJobGraph({ jobs, edges }: Graph): JobGraph {
       depends_on: (parents.get(jobId) ?? []).map(({ parentId, on }) => ({ job_id: parentId, on })),
     })),
   }
-}
-
-function instantOf(at: EpochMs | null): string | null {
-  return at === null ? null : toRfc3339(at)
 }

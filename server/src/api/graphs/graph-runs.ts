@@ -9,11 +9,8 @@ import {
   JobGraph,
 } from '@carillon/contract/graph-run.ts'
 import type { FastifyInstance } from 'fastify'
-import type { LaneChooser } from '../../domain/queue/lane.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { CancelRunOutcome, GraphRuns, ResumeOutcome, RunView } from '../../ports/graph-runs.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { Timers } from '../../ports/timers.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
@@ -21,13 +18,10 @@ import { takeNoBody } from '../http/json-body.ts'
 import { aJob, named } from '../http/path-id.ts'
 import { noFields, route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
+import type { CreateDeps } from '../jobs/create-job.ts'
 import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
 
-export interface GraphRunDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  lanes: LaneChooser
-  timers: Timers
+export interface GraphRunDeps extends CreateDeps, WriteDeps, Pick<World, 'timers'> {
   graphRuns: Pick<GraphRuns, 'get' | 'isStarting' | 'list' | 'graphOf'>
 }
 
@@ -150,8 +144,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     }),
     async ({ tenantId, params }): Promise<JobGraph> => {
       const jobId = aJob.read(params.job_id)
-      const graph = aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId)
-      return toJobGraph(graph)
+      return toJobGraph(aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId))
     },
   )
 }

@@ -2,7 +2,6 @@
 // cursor says which list it belongs to: one of another list would silently begin at a wrong place.
 import { type Pagination, pagedItemsMax, pageLimitDefault } from '@carillon/contract/pagination.ts'
 import { totalMax } from '../../ports/executions.ts'
-import { ApiError } from './api-error.ts'
 import { readId } from './path-id.ts'
 import { refuseField } from './problem.ts'
 
@@ -115,6 +114,5 @@ function readCursor(list: List, cursor: string): unknown {
 }
 
 function refuseCursor(): never {
-  const detail = 'is not a cursor of this list'
-  throw new ApiError('INVALID_CURSOR', `cursor ${detail}.`, [{ pointer: 'cursor', detail }])
+  throw refuseField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
 }

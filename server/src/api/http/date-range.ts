@@ -3,6 +3,7 @@ import { readTime } from '../../domain/schedule/instant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
+import { hintAtPlus } from './instant.ts'
 import { refuseField } from './problem.ts'
 
 interface DateQuery {
@@ -31,12 +32,8 @@ export function readDateRange(query: DateQuery, place = ''): DateRange {
 export function readSpan(text: string, name: string): { first: EpochMs; last: EpochMs } {
   const time = readTime(text, name)
   if (!time.ok || (!time.value.zoned && !time.value.dateOnly)) {
-    // An apparent space may have been the + of an offset.
-    const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
-    throw refuseField(
-      name,
-      `must be a day such as 2026-01-31, or an instant such as 2026-01-31T09:00:00Z${hint}`,
-    )
+    const detail = 'must be a day such as 2026-01-31, or an instant such as 2026-01-31T09:00:00Z'
+    throw refuseField(name, detail + hintAtPlus(text))
   }
   const ms = time.value.seconds * 1_000
   if (time.value.dateOnly) return { first: epochMs(ms), last: epochMs(ms + dayMs - 1) }

@@ -2,8 +2,9 @@
 // and timeouts can be watched without writing a receiver.
 
 import { Echo, EchoQuery } from '@carillon/contract/echo.ts'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Timers } from '../../ports/timers.ts'
+import { closeSignal } from './close-signal.ts'
 import { problemResponses } from './route.ts'
 
 export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers }): Promise<void> {
@@ -28,13 +29,6 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
       return reply.code(status).type('application/json').serializer(JSON.stringify).send(echo)
     },
   })
-}
-
-// Of the response, not of its connection, which may serve many more.
-function closeSignal(reply: FastifyReply): AbortSignal {
-  const closed = new AbortController()
-  reply.raw.once('close', () => closed.abort())
-  return closed.signal
 }
 
 function headersOf(request: FastifyRequest): Record<string, string> {

@@ -2,6 +2,7 @@
 // no change of somebody else is lost unseen. RFC 9110, section 13.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
+import { refuseField } from './problem.ts'
 
 /** '*': any version. A list: one of these tags. Null: nothing was asked. */
 export type Precondition = '*' | readonly string[] | null
@@ -16,16 +17,18 @@ export function tagOf(version: number): string {
 
 export function readIfMatch({ headers }: FastifyRequest): Precondition {
   const text = headers['if-match']
-  return text === undefined
-    ? null
-    : (readTags(text) ?? refuseHeader('If-Match', 'must be * or a list of ETags such as "3"'))
+  if (text === undefined) return null
+  const tags = readTags(text)
+  if (tags === null) throw refuseField('If-Match', 'must be * or a list of ETags such as "3"')
+  return tags
 }
 
 /** The only form that creating knows: there is no such job yet. */
 export function readIfNoneMatch({ headers }: FastifyRequest): '*' | null {
   const text = headers['if-none-match']
   if (text === undefined) return null
-  return text.trim() === '*' ? '*' : refuseHeader('If-None-Match', 'must be *')
+  if (text.trim() !== '*') throw refuseField('If-None-Match', 'must be *')
+  return '*'
 }
 
 /** A hook for resources that must not be changed blindly. Before validation, so that the answer is 428 and not 400. */
@@ -61,10 +64,6 @@ function readTags(text: string): Precondition {
     if (found[2] === '') return tags
   }
   return null
-}
-
-function refuseHeader(pointer: string, detail: string): never {
-  throw new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
 }
 
 const ifMatch = {

@@ -4,7 +4,7 @@
 // of the body.
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
-import { escapePointer } from './problem.ts'
+import { escapePointer, refuseField } from './problem.ts'
 
 const depthMax = 64
 
@@ -75,9 +75,11 @@ function checkValue(root: unknown): 'large numbers' | null {
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, depth } = next
     if (typeof value === 'string') {
-      if (!isStorable(value)) refuseText(next, 'has')
+      if (!isStorable(value)) throw refuseField(pointerOf(next), `has ${unstorable}`, 'INVALID_TEXT')
     } else if (isLarge(value) || value === rounded) {
-      if (value === rounded || !Number.isFinite(value)) refuseNumber(next)
+      if (value === rounded || !Number.isFinite(value)) {
+        throw refuseField(pointerOf(next), 'is a number that would not be kept exactly', 'INVALID_NUMBER')
+      }
       largeNumbers = true
     } else if (typeof value === 'object' && value !== null) {
       if (depth === depthMax) {
@@ -88,7 +90,9 @@ function checkValue(root: unknown): 'large numbers' | null {
       }
       for (const key of Object.keys(value)) {
         const child = { value: (value as Record<string, unknown>)[key], parent: next, key, depth: depth + 1 }
-        if (!isStorable(key)) refuseText(next, 'has a key with')
+        if (!isStorable(key)) {
+          throw refuseField(pointerOf(next), `has a key with ${unstorable}`, 'INVALID_TEXT')
+        }
         if (key === '__proto__') {
           const errors = [{ pointer: pointerOf(child), detail: 'is not allowed as a key' }]
           throw new ApiError('INVALID_REQUEST', 'The key __proto__ is not allowed.', errors)
@@ -100,24 +104,10 @@ function checkValue(root: unknown): 'large numbers' | null {
   return largeNumbers ? 'large numbers' : null
 }
 
+const unstorable = 'a NUL character or half of a surrogate pair'
+
 function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
-}
-
-function refuseText(at: Pending, verb: string): never {
-  const detail = `${verb} a NUL character or half of a surrogate pair`
-  const pointer = pointerOf(at)
-  throw new ApiError('INVALID_TEXT', `${pointer === '' ? 'The body' : pointer} ${detail}.`, [
-    { pointer, detail },
-  ])
-}
-
-function refuseNumber(at: Pending): never {
-  const detail = 'is a number that would not be kept exactly'
-  const pointer = pointerOf(at)
-  throw new ApiError('INVALID_NUMBER', `${pointer === '' ? 'The body' : pointer} ${detail}.`, [
-    { pointer, detail },
-  ])
 }
 
 function pointerOf(at: Pending): string {

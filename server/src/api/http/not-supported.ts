@@ -1,9 +1,8 @@
 // Parts of the API that are specified and not built: refused by name before any other check, because ignoring one would
 // run a job differently from the request of its owner.
 import type { FastifyRequest } from 'fastify'
+import { isObject } from '../../lib/is-object.ts'
 import { ApiError } from './api-error.ts'
-
-type Fields = Record<string, unknown>
 
 const jobFields = ['on_failure', 'on_late', 'region']
 const executionFields = ['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function']
@@ -27,10 +26,6 @@ function given(fields: unknown, names: readonly string[], prefix = '/'): string[
 
 function isOneOf(texts: readonly string[], value: unknown): boolean {
   return typeof value === 'string' && texts.includes(value)
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function refuseNotBuilt(pointers: readonly string[]): void {

@@ -50,8 +50,7 @@ export function pathOf({ url }: FastifyRequest): string {
  */
 export async function refuseDeleteBody({ method, body }: FastifyRequest): Promise<void> {
   if (method !== 'DELETE' || body === undefined) return
-  const detail = 'must be absent: DELETE takes none'
-  throw new ApiError('INVALID_REQUEST', `The body ${detail}.`, [{ pointer: '', detail }])
+  throw refuseField('', 'must be absent: DELETE takes none')
 }
 
 /** Input that Node's HTTP parser refuses never becomes a request; the answer is written by hand. */
@@ -158,9 +157,9 @@ function fieldError(one: FastifySchemaValidationError, context: string): FieldEr
   }
 }
 
-/** One field that a schema cannot judge. */
-export function refuseField(pointer: string, detail: string): ApiError {
-  return new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
+/** One field that a schema cannot judge; the empty pointer is the body. */
+export function refuseField(pointer: string, detail: string, code: ErrorCode = 'INVALID_REQUEST'): ApiError {
+  return new ApiError(code, `${pointer === '' ? 'The body' : pointer} ${detail}.`, [{ pointer, detail }])
 }
 
 function detailOf(keyword: string, params: Record<string, unknown>, message: string): string {

@@ -10,6 +10,7 @@ import { emitCancelled, emitSettled } from '../../telemetry/emit-settled.ts'
 import { graphRunFinished } from '../../telemetry/events.ts'
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
+import { refuseField } from './problem.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 export interface WriteDeps {
@@ -123,8 +124,7 @@ function readOnce(request: FastifyRequest): Once | null {
   const given = headers[keyHeader.toLowerCase()]
   const alias = headers[keyAlias.toLowerCase()]
   if (given !== undefined && alias !== undefined && given !== alias) {
-    const detail = `is another key than that of ${keyHeader}`
-    throw new ApiError('INVALID_REQUEST', `${keyAlias} ${detail}.`, [{ pointer: keyAlias, detail }])
+    throw refuseField(keyAlias, `is another key than that of ${keyHeader}`)
   }
   const key = given ?? alias
   return key === undefined ? null : { tenantId, key: String(key), fingerprint: fingerprintOf(request) }

@@ -8,17 +8,15 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
-import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { readSpan } from '../http/date-range.ts'
 import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 
-export interface ActivityDeps {
-  clock: Clock
-  activity: Activity
-}
+export interface ActivityDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity'> {}
 
 const stepMs: Readonly<Record<ActivityStep, number>> = { minute: 60_000, hour: hourMs, day: 24 * hourMs }
 const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 168, day: 8_760 }
@@ -37,11 +35,8 @@ export function activityRoutes(app: FastifyInstance, { clock, activity }: Activi
       const span = readActivitySpan(query, clock.databaseNow())
       if (jobId === undefined) return toList(await activity.ofTenant({ tenantId, step, ...span }))
       if (step === 'minute') throw refuseField('step', 'must be hour or day for one job')
-      const page = aJob.found(
-        await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span }),
-        jobId,
-      )
-      return toList(page)
+      const page = await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span })
+      return toList(aJob.found(page, jobId))
     },
   )
 }

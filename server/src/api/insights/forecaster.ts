@@ -3,15 +3,10 @@
 import { Forecast, type Peak } from '../../domain/scheduling/forecast.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { PlannedJobs } from '../../ports/planned-jobs.ts'
-import type { Timers } from '../../ports/timers.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 
-export interface ForecasterDeps {
-  clock: Clock
-  timers: Timers
-  plannedJobs: PlannedJobs
-}
+export interface ForecasterDeps extends Pick<World, 'clock' | 'timers'>, Pick<StorePorts, 'plannedJobs'> {}
 
 export interface Forecasted {
   from: EpochMs

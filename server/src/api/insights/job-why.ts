@@ -4,7 +4,6 @@ import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
 import type { JobView } from '../../domain/jobs/job.ts'
 import { isOfOpenRun } from '../../domain/queue/release.ts'
-import { readInstant } from '../../domain/schedule/instant.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
 import { lateAfterMs } from '../../domain/scheduling/misfire.ts'
@@ -19,8 +18,8 @@ import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../.
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
+import { requireInstant } from '../http/instant.ts'
 import { aJob } from '../http/path-id.ts'
-import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import {
   findAgain,
@@ -61,19 +60,12 @@ export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
     async ({ tenantId, params, query }): Promise<WhyReply> => {
       const jobId = aJob.read(params.job_id)
       const now = deps.clock.databaseNow()
-      const at = query.at === undefined ? now : readAt(query.at)
+      const at = query.at === undefined ? now : epochMs(Math.floor(requireInstant(query.at, 'at')))
       const job = aJob.found(await deps.jobs.get(tenantId, jobId), jobId)
       const ledger = await JobLedger.open(deps, job, now)
       return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
     },
   )
-}
-
-function readAt(text: string): EpochMs {
-  const instant = readInstant(text, 'at', null)
-  if (instant.ok) return epochMs(Math.floor(instant.value * 1_000))
-  const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
-  throw refuseField('at', `must be an instant such as 2026-01-31T09:00:00Z${hint}`)
 }
 
 async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {

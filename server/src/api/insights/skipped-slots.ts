@@ -3,15 +3,10 @@
 import type { SkippedSlot } from '@carillon/contract/execution.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from '../../domain/schedule/next-run.ts'
+import type { SlotWindow } from '../../domain/scheduling/unrecorded-slots.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { SkipRange, SlotOrder } from '../../ports/slot-ledger.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-
-/** Both included. */
-interface Window {
-  from: EpochMs
-  to: EpochMs
-}
 
 interface SkippedAt {
   at: EpochMs
@@ -42,7 +37,7 @@ export class SkipSchedules {
 export function listSlots(
   schedules: SkipSchedules,
   ranges: readonly SkipRange[],
-  { window, limit }: { window: Window; limit: number },
+  { window, limit }: { window: SlotWindow; limit: number },
 ): { slots: SkippedAt[]; more: boolean } {
   const slots: SkippedAt[] = []
   for (const { at, range } of expandRanges(schedules, ranges, { window, order: 'desc' })) {
@@ -56,7 +51,7 @@ export function listSlots(
 export function* expandRanges(
   schedules: SkipSchedules,
   ranges: readonly SkipRange[],
-  { window, order }: { window: Window; order: SlotOrder },
+  { window, order }: { window: SlotWindow; order: SlotOrder },
 ): Generator<{ at: EpochMs; range: SkipRange }> {
   for (const range of ranges) {
     const { from, to } = clip(range, window)
@@ -75,7 +70,11 @@ export function* expandRanges(
 }
 
 /** How many slots of the ranges lie in the window. */
-export function countSkipped(schedules: SkipSchedules, ranges: readonly SkipRange[], window: Window): number {
+export function countSkipped(
+  schedules: SkipSchedules,
+  ranges: readonly SkipRange[],
+  window: SlotWindow,
+): number {
   let count = 0
   for (const range of ranges) {
     const { from, to } = clip(range, window)
@@ -96,7 +95,7 @@ export function toSkippedSlot({ at, reason }: SkippedAt): SkippedSlot {
   return { execution_id: null, status: 'SKIPPED', scheduled_time: toScheduledTime(at), reason }
 }
 
-function clip(range: SkipRange, window: Window): Window {
+function clip(range: SkipRange, window: SlotWindow): SlotWindow {
   return {
     from: Math.max(range.from, window.from) as EpochMs,
     to: Math.min(range.to, window.to) as EpochMs,

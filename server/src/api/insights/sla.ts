@@ -2,18 +2,14 @@
 import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/queue/worker.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { hourMs, minuteMs } from '../../lib/time/units.ts'
-import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Workers } from '../../ports/workers.ts'
+import type { ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { route } from '../http/route.ts'
 
-export interface SlaDeps {
-  clock: Clock
-  activity: Activity
-  workers: Workers
-}
+export interface SlaDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity' | 'workers'> {}
 
 /** The length of each window, and the step of the counts that it is added up from. */
 const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }>> = {
@@ -72,7 +68,7 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
             tier: 'hot',
             bytes: history.bytes,
             attempts_estimate: history.attempts,
-            oldest_at: history.oldestAt === null ? null : toRfc3339(history.oldestAt),
+            oldest_at: toRfc3339OrNull(history.oldestAt),
           },
         ],
       }
@@ -80,50 +76,32 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
   )
 }
 
-const nothing: ActivityBucket = {
-  ...{
-    at: epochMs(0),
-    succeeded: 0,
-    failed: 0,
-    timedOut: 0,
-    cancelled: 0,
-    skipped: 0,
-    attempts: 0,
-    retries: 0,
-  },
-  ...{
-    deadLetters: 0,
-    durationMsSum: 0,
-    durationMsMax: 0,
-    started: 0,
-    within1s: 0,
-    within5s: 0,
-    lateMsMax: 0,
-  },
-  peak: null,
+function addUp(buckets: readonly ActivityBucket[]) {
+  const sumOf = (name: Exclude<keyof ActivityBucket, 'peak'>) =>
+    buckets.reduce((sum, one) => sum + one[name], 0)
+  return {
+    succeeded: sumOf('succeeded'),
+    failed: sumOf('failed'),
+    timedOut: sumOf('timedOut'),
+    attempts: sumOf('attempts'),
+    retries: sumOf('retries'),
+    deadLetters: sumOf('deadLetters'),
+    started: sumOf('started'),
+    within1s: sumOf('within1s'),
+    within5s: sumOf('within5s'),
+    lateMsMax: Math.max(0, ...buckets.map((one) => one.lateMsMax)),
+    peak: buckets.map((one) => one.peak).reduce(higher, null),
+  }
 }
 
-function addUp(buckets: readonly ActivityBucket[]): ActivityBucket {
-  return buckets.reduce(
-    (sum, one) => ({
-      ...nothing,
-      succeeded: sum.succeeded + one.succeeded,
-      failed: sum.failed + one.failed,
-      timedOut: sum.timedOut + one.timedOut,
-      attempts: sum.attempts + one.attempts,
-      retries: sum.retries + one.retries,
-      deadLetters: sum.deadLetters + one.deadLetters,
-      started: sum.started + one.started,
-      within1s: sum.within1s + one.within1s,
-      within5s: sum.within5s + one.within5s,
-      lateMsMax: Math.max(sum.lateMsMax, one.lateMsMax),
-      peak: one.peak !== null && one.peak.count > (sum.peak?.count ?? 0) ? one.peak : sum.peak,
-    }),
-    nothing,
-  )
+type Peak = ActivityBucket['peak']
+
+/** The first of equal peaks; a peak of nothing is none. */
+function higher(most: Peak, one: Peak): Peak {
+  return one !== null && one.count > (most?.count ?? 0) ? one : most
 }
 
-function endedIn({ succeeded, failed, timedOut }: ActivityBucket): number {
+function endedIn({ succeeded, failed, timedOut }: ReturnType<typeof addUp>): number {
   return succeeded + failed + timedOut
 }
 
@@ -132,7 +110,7 @@ function shareOf(part: number, whole: number): number | null {
 }
 
 /** Of the minute that is not over and the one before: as long as is counted of them. */
-function throughputOf({ asOf, buckets }: ActivityPage, peak: ActivityBucket['peak']): Sla['throughput'] {
+function throughputOf({ asOf, buckets }: ActivityPage, peak: Peak): Sla['throughput'] {
   const from = epochMs(Math.floor(asOf / minuteMs) * minuteMs - minuteMs)
   const ended = endedIn(addUp(buckets.filter(({ at }) => at >= from)))
   return {

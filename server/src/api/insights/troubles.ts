@@ -4,14 +4,12 @@ import { type LateItem, LateList, LateQuery } from '@carillon/contract/late.ts'
 import type { FastifyInstance } from 'fastify'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { minuteMs } from '../../lib/time/units.ts'
-import type { Activity, FailureGroup, LateSlot } from '../../ports/activity.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { FailureGroup, LateSlot } from '../../ports/activity.ts'
+import type { StorePorts } from '../../ports/store.ts'
+import type { World } from '../../ports/world.ts'
 import { route } from '../http/route.ts'
 
-export interface TroubleDeps {
-  clock: Clock
-  activity: Activity
-}
+export interface TroubleDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity'> {}
 
 const tag = 'dashboards'
 const minutesDefault = 60

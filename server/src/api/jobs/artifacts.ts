@@ -10,7 +10,8 @@ import {
 import { artifactIdPattern } from '@carillon/contract/executors/artifact.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import { type Artifacts, type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
+import { type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
@@ -18,9 +19,7 @@ import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
-export interface ArtifactDeps extends WriteDeps {
-  artifacts: Artifacts
-}
+export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts'> {}
 
 const tag = 'artifacts'
 const idPattern = new RegExp(artifactIdPattern)
@@ -95,7 +94,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       const sha256 = hash('sha256', content)
       if (query.sha256 !== undefined && query.sha256.toLowerCase() !== sha256) {
         const detail = `is not the checksum of the bundle, which is ${sha256}`
-        throw new ApiError('CHECKSUM_MISMATCH', `sha256 ${detail}.`, [{ pointer: 'sha256', detail }])
+        throw refuseField('sha256', detail, 'CHECKSUM_MISMATCH')
       }
       const order = { tenantId, artifactId: params.artifact_id, sha256, content, by: caller.name }
       return answerWrite<Artifact>(deps, request, reply, async (stores) => {

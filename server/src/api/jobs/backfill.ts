@@ -7,23 +7,19 @@ import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import { countRuns } from '../../domain/schedule/count-runs.ts'
 import { calendarNames, emptyCalendars } from '../../domain/schedule/exclusions.ts'
-import { readInstant } from '../../domain/schedule/instant.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
-import type { Ids } from '../../ports/ids.ts'
+import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
+import { requireInstant } from '../http/instant.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
 import { rootsOf } from './validate-dependencies.ts'
 
-export interface BackfillDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-}
+export interface BackfillDeps extends WriteDeps, Pick<World, 'clock' | 'ids'> {}
 
 /** Roots named in an answer. */
 const rootsNamedMax = 10
@@ -73,18 +69,11 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
 }
 
 function readRange(body: BackfillRequest, now: EpochMs): Range {
-  const from = epochMs(Math.ceil(readBound(body.from, 'from')))
-  const to = epochMs(Math.floor(readBound(body.to, 'to')))
+  const from = epochMs(Math.ceil(requireInstant(body.from, '/from')))
+  const to = epochMs(Math.floor(requireInstant(body.to, '/to')))
   if (to > now) throw refuseField('/to', 'must not lie in the future')
   if (from > to) throw refuseField('/to', 'lies before from')
   return { from, to }
-}
-
-/** Milliseconds; may carry a fraction. */
-function readBound(text: string, name: 'from' | 'to'): number {
-  const instant = readInstant(text, name, null)
-  if (!instant.ok) throw refuseField(`/${name}`, 'must be an instant such as 2026-01-31T09:00:00Z')
-  return instant.value * 1_000
 }
 
 function requireUndeleted(job: JobView | null, jobId: string): JobView {
@@ -135,7 +124,7 @@ function requireSome(slots: number): number {
   if (slots > backfillSlotsMax) {
     const [found, most] = [slots, backfillSlotsMax].map((count) => count.toLocaleString('en-US'))
     const detail = `begins a range of ${found} slots; a backfill runs at most ${most}`
-    throw new ApiError('BACKFILL_TOO_LARGE', `/from ${detail}.`, [{ pointer: '/from', detail }])
+    throw refuseField('/from', detail, 'BACKFILL_TOO_LARGE')
   }
   return slots
 }

@@ -10,16 +10,14 @@ import type { FastifyInstance } from 'fastify'
 import type * as domain from '../../domain/jobs/calendar.ts'
 import { checkEntries, type DayOrWindow } from '../../domain/schedule/exclusions.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { Calendars } from '../../ports/calendars.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
-export interface CalendarDeps extends WriteDeps {
-  calendars: Calendars
-}
+export interface CalendarDeps extends WriteDeps, Pick<StorePorts, 'calendars'> {}
 
 const tag = 'schedules'
 const namePattern = new RegExp(calendarNamePattern)

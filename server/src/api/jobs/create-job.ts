@@ -3,11 +3,10 @@ import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import { isLimited } from '../../domain/jobs/job.ts'
 import type { LaneChooser } from '../../domain/queue/lane.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Ids } from '../../ports/ids.ts'
 import type { NewJob } from '../../ports/jobs.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import { queueTopics, type WakeupTopic } from '../../ports/wakeup.ts'
+import type { World } from '../../ports/world.ts'
 import type { Caller } from '../access/auth.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -18,9 +17,7 @@ import { calendarsNamed } from './named-calendars.ts'
 import { planJob } from './plan-new-job.ts'
 import { warningsOf } from './validate-dependencies.ts'
 
-export interface CreateDeps {
-  clock: Clock
-  ids: Ids
+export interface CreateDeps extends Pick<World, 'clock' | 'ids'> {
   lanes: LaneChooser
 }
 

@@ -3,7 +3,7 @@
 import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { World } from '../../ports/world.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
 import { parseJsonBody } from '../http/json-body.ts'
@@ -18,9 +18,7 @@ import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import { planEdit } from './plan-edit.ts'
 import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
 
-export interface JobChangeDeps extends WriteDeps {
-  clock: Clock
-}
+export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {}
 
 const mergePatch = 'application/merge-patch+json'
 

@@ -9,7 +9,7 @@ import type {
   LetterFilter,
   NewOperation,
 } from '../../domain/jobs/operation.ts'
-import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { type DateRange, readDateRange } from '../http/date-range.ts'
 
 export function toJobFilter({ status, tag, q }: Pick<JobListQuery, 'status' | 'tag' | 'q'>): JobFilter {
@@ -76,7 +76,7 @@ function fromBackfillFilter({ jobId, from, to }: BackfillFilter) {
 
 function fromDateRange({ from, to }: DateRange) {
   return {
-    start_date: from === null ? null : toRfc3339(from),
+    start_date: toRfc3339OrNull(from),
     // On the wire, the end is included.
     end_date: to === null ? null : toRfc3339(epochMs(to - 1)),
   }

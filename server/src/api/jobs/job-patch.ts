@@ -3,6 +3,7 @@
 import { EXECUTORS, pairsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { type Execution, type Executor, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
+import { isObject } from '../../lib/is-object.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
 import { hiddenValue } from './job-view.ts'
 
@@ -110,8 +111,4 @@ function mergePatch(target: unknown, patch: unknown): unknown {
     else merged[name] = mergePatch(merged[name], value)
   }
   return merged
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

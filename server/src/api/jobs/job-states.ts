@@ -10,9 +10,9 @@ import {
   pauseJob,
   resumeJob,
 } from '../../domain/jobs/job-change.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { ChangeTarget } from '../../ports/jobs.ts'
 import type { WakeupTopic } from '../../ports/wakeup.ts'
+import type { World } from '../../ports/world.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../http/if-match.ts'
@@ -24,9 +24,7 @@ import { toJobState } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
 import { readUntil } from './pause-until.ts'
 
-export interface JobStateDeps extends WriteDeps {
-  clock: Clock
-}
+export interface JobStateDeps extends WriteDeps, Pick<World, 'clock'> {}
 
 interface StateChange {
   decide: (job: LockedJob) => JobWrite | ChangeRefusal | null

@@ -1,7 +1,7 @@
 // GET /api/v1/jobs/{job_id}/versions: the job as it was before each change, and the key that made each version.
 import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-version.ts'
 import type { FastifyInstance } from 'fastify'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { JobVersions } from '../../ports/job-versions.ts'
 import { behindLast, limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
 import { aJob } from '../http/path-id.ts'
@@ -20,15 +20,13 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
     async ({ tenantId, params, query }): Promise<JobVersionList> => {
       const jobId = aJob.read(params.job_id)
       const before = readInstantCursor('versions', query)
-      const page = aJob.found(
-        await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) }),
-        jobId,
-      )
+      const found = await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) })
+      const page = aJob.found(found, jobId)
       const next = behindLast(page, page.versions, (one) => one.job.version)
       return {
         versions: page.versions.map(({ job, createdAt, createdBy }) => ({
           version: job.version,
-          created_at: createdAt === null ? null : toRfc3339(createdAt),
+          created_at: toRfc3339OrNull(createdAt),
           created_by: createdBy,
           job: toDefinition(job),
         })),

@@ -8,7 +8,7 @@ import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
-import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { type EpochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { NewJob } from '../../ports/jobs.ts'
 import type { JobStats } from '../../ports/rollups.ts'
 
@@ -63,8 +63,8 @@ function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
   return {
     ...schedule,
     ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),
-    next_run_at: instantOf(nextRunAt(job, context)),
-    last_run_at: instantOf(job.lastRunAt),
+    next_run_at: toRfc3339OrNull(nextRunAt(job, context)),
+    last_run_at: toRfc3339OrNull(job.lastRunAt),
   }
 }
 
@@ -98,7 +98,7 @@ export function toJobState(job: JobView, context: ShapeContext): JobState {
     job_id: job.jobId,
     status: job.status,
     pause: pauseOf(job),
-    next_run_at: instantOf(nextRunAt(job, context)),
+    next_run_at: toRfc3339OrNull(nextRunAt(job, context)),
     version: job.version,
     updated_at: toRfc3339(job.updatedAt),
   }
@@ -114,7 +114,7 @@ export function viewOf(job: NewJob): JobView {
 function pauseOf({ pause }: JobView): Job['pause'] {
   if (pause === null) return null
   const { since, reason, by, until } = pause
-  return { since: toRfc3339(since), reason, by, until: instantOf(until) }
+  return { since: toRfc3339(since), reason, by, until: toRfc3339OrNull(until) }
 }
 
 function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | null {
@@ -131,8 +131,4 @@ function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | nu
   let slot = nextRun(schedule, Math.max(now - job.jitterSeconds * 1_000, slotAt - 1) as EpochMs)
   while (slot !== null && dueAtOf(job, slot) <= now) slot = nextRun(schedule, slot)
   return slot === null ? null : dueAtOf(job, slot)
-}
-
-function instantOf(at: EpochMs | null): string | null {
-  return at === null ? null : toRfc3339(at)
 }

@@ -3,9 +3,8 @@
 import { CreatedJob, JobDetails, JobList, JobListQuery, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Calendars } from '../../ports/calendars.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Jobs } from '../../ports/jobs.ts'
 import type { Rollups } from '../../ports/rollups.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import { limitOf, offsetOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
@@ -17,9 +16,7 @@ import { toJobFilter } from './job-filter.ts'
 import { toJob, toJobDetails } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
 
-export interface JobDeps extends CreateDeps, WriteDeps {
-  clock: Clock
-  jobs: Jobs
+export interface JobDeps extends CreateDeps, WriteDeps, Pick<StorePorts, 'jobs'> {
   rollups: Pick<Rollups, 'stats'>
   calendars: Pick<Calendars, 'resolve'>
 }

@@ -1,7 +1,7 @@
 // Operations as clients see them, and new ones as the store takes them.
 import type { Operation as OperationReply } from '@carillon/contract/operation.ts'
 import type { NewOperation, Operation } from '../../domain/jobs/operation.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { Operations } from '../../ports/operations.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { WriteAnswer } from '../http/write.ts'
@@ -17,7 +17,7 @@ export function toOperation(one: Operation): OperationReply {
     error: one.error,
     created_by: one.createdBy,
     created_at: toRfc3339(one.createdAt),
-    finished_at: one.finishedAt === null ? null : toRfc3339(one.finishedAt),
+    finished_at: toRfc3339OrNull(one.finishedAt),
   }
 }
 

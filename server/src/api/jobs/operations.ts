@@ -3,10 +3,9 @@ import { BulkRequest, Operation, OperationList, OperationListQuery } from '@cari
 import type { FastifyInstance } from 'fastify'
 import type { OperationOptions } from '../../domain/jobs/operation.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { Clock } from '../../ports/clock.ts'
 import { totalMax } from '../../ports/executions.ts'
-import type { Ids } from '../../ports/ids.ts'
 import type { Operations } from '../../ports/operations.ts'
+import type { World } from '../../ports/world.ts'
 import type { Caller } from '../access/auth.ts'
 import { checkPayload } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -20,9 +19,7 @@ import { toJobFilter } from './job-filter.ts'
 import { startOperation, toOperation } from './operation-view.ts'
 import { readUntil } from './pause-until.ts'
 
-export interface OperationDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
+export interface OperationDeps extends WriteDeps, Pick<World, 'clock' | 'ids'> {
   operations: Pick<Operations, 'get' | 'list'>
 }
 

@@ -11,7 +11,8 @@ import { emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import { nextSlot } from '../../domain/schedule/next-run.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { ApiError } from '../http/api-error.ts'
+import type { ApiError } from '../http/api-error.ts'
+import { refuseField } from '../http/problem.ts'
 import { revealValues } from './job-patch.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
 
@@ -87,5 +88,5 @@ function storedTime(state: JobState): EpochMs | null {
 const beforeAll = -1 as EpochMs
 
 function refuseChange(pointer: string, detail: string): ApiError {
-  return new ApiError('SCHEDULE_NOT_CHANGEABLE', `${pointer} ${detail}.`, [{ pointer, detail }])
+  return refuseField(pointer, detail, 'SCHEDULE_NOT_CHANGEABLE')
 }

@@ -8,7 +8,7 @@ import { misfireWindowMs } from '../../domain/scheduling/misfire.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { NewJob } from '../../ports/jobs.ts'
-import { ApiError } from '../http/api-error.ts'
+import { refuseField } from '../http/problem.ts'
 import { revealValues } from './job-patch.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 import { defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
@@ -61,9 +61,8 @@ function firstSlot(
   }
   const windowMs = misfireWindowMs(compiled, definition.misfireWindowSeconds)
   if (definition.schedule.type === 'ONE_TIME' && slot < now - windowMs) {
-    const pointer = pointerToTime(request)
     const detail = `is ${toRfc3339(slot)}, more than ${windowMs / 1_000} s ago`
-    throw new ApiError('SCHEDULED_TIME_TOO_OLD', `${pointer} ${detail}.`, [{ pointer, detail }])
+    throw refuseField(pointerToTime(request), detail, 'SCHEDULED_TIME_TOO_OLD')
   }
   return slot
 }

@@ -6,10 +6,7 @@ import {
   TriggerRequest,
 } from '@carillon/contract/trigger.ts'
 import type { FastifyInstance } from 'fastify'
-import type { LaneChooser } from '../../domain/queue/lane.ts'
 import { listTriggers, toTriggerBatches, triggersWaitingMax } from '../../domain/queue/trigger-batches.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Ids } from '../../ports/ids.ts'
 import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload } from '../access/tier-limits.ts'
@@ -19,13 +16,10 @@ import { takeNoBody } from '../http/json-body.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
+import type { CreateDeps } from './create-job.ts'
 import { triggerNow } from './trigger-now.ts'
 
-export interface TriggerDeps extends WriteDeps {
-  clock: Clock
-  ids: Ids
-  lanes: LaneChooser
-}
+export interface TriggerDeps extends CreateDeps, WriteDeps {}
 
 export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
   const { clock, ids, lanes } = deps

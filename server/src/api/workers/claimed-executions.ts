@@ -1,29 +1,13 @@
 // The executions that a worker claimed: the order in which they run, their wire format, and how they are handed back.
 import type { Parent } from '@carillon/contract/graph-run.ts'
 import type { ClaimedExecution } from '@carillon/contract/worker.ts'
-import { type ExecutionKind, executionIdAt, idempotencyKeyOf } from '../../domain/queue/execution.ts'
+import { executionIdAt, idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { AttemptEnding } from '../../ports/attempts.ts'
-import type { Claimed, Definition } from '../../ports/queue.ts'
+import type { Claimed, ClaimedLive, Definition } from '../../ports/queue.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 
-export interface OneClaimed {
-  executionId: string
-  jobId: string
-  version: number
-  kind: ExecutionKind
-  slot: EpochMs
-  attempt: number
-  fence: number
-  rank: EpochMs
-  payloadOverride?: unknown
-  /** When it is not derived from job and slot or execution. */
-  idempotencyKey: string | null
-  checkpoint?: unknown
-  totalDeadline: EpochMs | null
-  /** The graph run it belongs to; null: it runs alone. */
-  runId: string | null
-}
+export type OneClaimed = Omit<ClaimedLive, 'lane' | 'enqueuedAt' | 'losses' | 'suspect' | 'definition'>
 
 /** The best rank first. */
 export function listClaimed({ batches, live }: Claimed): OneClaimed[] {

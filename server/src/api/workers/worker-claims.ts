@@ -1,6 +1,6 @@
 // POST /api/v1/workers/claim: executions for a worker of the user's own, now or as soon as there are any.
 import { ClaimReply, ClaimRequest } from '@carillon/contract/worker.ts'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { Unavailable } from '../../lib/unavailable.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -9,6 +9,7 @@ import type { Claimed, Queue } from '../../ports/queue.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { ApiError } from '../http/api-error.ts'
+import { closeSignal } from '../http/close-signal.ts'
 import { route } from '../http/route.ts'
 import { fillAnswer } from './claim-answer.ts'
 import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from './claimed-executions.ts'
@@ -126,11 +127,4 @@ async function returnThese(
   if (claimed.length === 0) return
   await attempts.report(toHandBack(workerId, claimed)).catch(() => {})
   wakeup.send('queue')
-}
-
-/** Of the response, not of its connection, which may serve many more. */
-function closeSignal(reply: FastifyReply): AbortSignal {
-  const closed = new AbortController()
-  reply.raw.once('close', () => closed.abort())
-  return closed.signal
 }

@@ -4,20 +4,16 @@ import type { FastifyInstance } from 'fastify'
 import { type WorkerView, workerBeatMs, workerLeaseMs } from '../../domain/queue/worker.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { Leases } from '../../ports/leases.ts'
 import type { Queue } from '../../ports/queue.ts'
+import type { StorePorts } from '../../ports/store.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
-import type { Workers } from '../../ports/workers.ts'
+import type { World } from '../../ports/world.ts'
 import { workerRegistered } from '../../telemetry/events.ts'
 import { ApiError } from '../http/api-error.ts'
 import { route } from '../http/route.ts'
 import { requireWorker } from './find-worker.ts'
 
-export interface WorkerDeps {
-  ids: Ids
-  workers: Workers
-  leases: Leases
+export interface WorkerDeps extends Pick<World, 'ids'>, Pick<StorePorts, 'workers' | 'leases'> {
   queue: Pick<Queue, 'releaseUnknown'>
   wakeup: Wakeup
 }

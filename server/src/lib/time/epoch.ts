@@ -34,3 +34,7 @@ export function toRfc3339(at: EpochMs): string {
   lastAt = at
   return lastText
 }
+
+export function toRfc3339OrNull(at: EpochMs | null): string | null {
+  return at === null ? null : toRfc3339(at)
+}

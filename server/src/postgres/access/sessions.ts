@@ -1,7 +1,7 @@
 // Sessions on PostgreSQL.
 import { sessionsMax } from '../../domain/access/session.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { FoundSession, NewCode, NewSession, Sessions } from '../../ports/sessions.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './sessions.sql.ts'
 
@@ -18,8 +18,8 @@ export class PostgresSessions implements Sessions {
   }
 
   async find(hash: Uint8Array): Promise<FoundSession | null> {
-    const { rows } = await this.#database.query<SessionRow>(statements.selectSession, [hash])
-    return rows[0] === undefined ? null : { keyHash: rows[0].key_hash, expiresAt: rows[0].expires_at }
+    const { rows } = await this.#database.query<Columns<FoundSession>>(statements.selectSession, [hash])
+    return rows[0] === undefined ? null : fromColumns<FoundSession>(rows[0])
   }
 
   async close(hash: Uint8Array): Promise<void> {
@@ -34,9 +34,4 @@ export class PostgresSessions implements Sessions {
     const { rows } = await this.#database.query<{ key_hash: Buffer }>(statements.useCode, [hash])
     return rows[0]?.key_hash ?? null
   }
-}
-
-interface SessionRow {
-  key_hash: Buffer
-  expires_at: EpochMs
 }

@@ -29,7 +29,7 @@ export const selectGraphJobs = sql('selectGraphJobs')`
   WHERE c.job_id = ANY ($1::uuid[])`
 
 export const selectEdges = sql('selectEdges')`
-  SELECT parent_id, child_id, rule FROM job_edges WHERE child_id = ANY ($1::uuid[])`
+  SELECT parent_id, child_id, rule AS "on" FROM job_edges WHERE child_id = ANY ($1::uuid[])`
 
 // $5: roots that are due before this many milliseconds from now are told to their schedulers, which know them as of
 // another graph.

@@ -2,16 +2,18 @@
 // changes make a cycle together, and the graphs as read hold until the commit. The jobs are locked too: none of them
 // fires into a graph that it is no longer in, and none is deleted while another starts to depend on it.
 import {
+  type Edge,
+  type GraphJob,
   type GraphPart,
   type GraphRefusal,
   graphNodesMax,
   isGraphRefusal,
 } from '../../domain/graphs/graph.ts'
 import { type GraphWrite, planGraphCreate } from '../../domain/graphs/graph-change.ts'
-import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { Jobs, NewJob } from '../../ports/jobs.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
-import { type JobRow, noticeMs, toJobItem } from '../jobs/job-row.ts'
+import { noticeMs, toJobItem } from '../jobs/job-row.ts'
 import { insertJobs } from '../jobs/jobs.sql.ts'
 import { memberItem } from './items.ts'
 import * as statements from './job-graph.sql.ts'
@@ -48,20 +50,11 @@ export async function lockGraphs(
     graphIdsOf(found),
   ])
   const jobIds = locked.rows.map((row) => row.job_id)
-  const jobs = await queries.query<GraphJobRow>(statements.selectGraphJobs, [jobIds])
-  const edges = await queries.query<EdgeRow>(statements.selectEdges, [jobIds])
+  const jobs = await queries.query<Columns<GraphJob>>(statements.selectGraphJobs, [jobIds])
+  const edges = await queries.query<Columns<Edge>>(statements.selectEdges, [jobIds])
   return {
-    jobs: jobs.rows.map((row) => ({
-      jobId: row.job_id,
-      name: row.name,
-      status: row.status,
-      graphId: row.graph_id,
-    })),
-    edges: edges.rows.map(({ parent_id: parentId, child_id: childId, rule: on }) => ({
-      parentId,
-      childId,
-      on,
-    })),
+    jobs: jobs.rows.map(fromColumns<GraphJob>),
+    edges: edges.rows.map(fromColumns<Edge>),
   }
 }
 
@@ -110,15 +103,4 @@ interface IdRow {
 
 interface GraphIdRow extends IdRow {
   graph_id: string | null
-}
-
-interface GraphJobRow extends GraphIdRow {
-  name: string
-  status: JobStatus
-}
-
-interface EdgeRow {
-  parent_id: string
-  child_id: string
-  rule: NonNullable<JobRow['depends_on']>[number]['on']
 }

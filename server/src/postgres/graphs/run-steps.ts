@@ -54,7 +54,7 @@ export class PostgresRunSteps implements RunSteps {
   /** Round and round, so that no run hides others. */
   async #findUnfired(limit: number, except: readonly string[]): Promise<string[]> {
     const values = [limit, this.#unfiredAfter, except]
-    const { rows } = await this.#database.query<IdRow>(statements.selectUnfired, values)
+    const { rows } = await this.#database.query<{ run_id: string }>(statements.selectUnfired, values)
     this.#unfiredAfter = rows.length < limit ? firstId : rows.at(-1)!.run_id
     return rows.map((row) => row.run_id)
   }
@@ -137,8 +137,4 @@ type FoundRow = NotedRow & { run_id: string }
 
 function hasRun(row: NotedRow): row is FoundRow {
   return row.run_id !== null
-}
-
-interface IdRow {
-  run_id: string
 }

@@ -1,25 +1,21 @@
 // The view of a run, made from its rows.
 
-import { type RunKind, type RunStatus, statusOfNode } from '../../domain/graphs/graph-run.ts'
-import { countNodes } from '../../domain/graphs/run-counts.ts'
+import { statusOfNode } from '../../domain/graphs/graph-run.ts'
+import { countNodes, type RunCounts } from '../../domain/graphs/run-counts.ts'
 import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../../domain/queue/execution.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { ParentResult, RunNodeView, RunSummary, RunView } from '../../ports/graph-runs.ts'
+import type { Columns } from '../connection/columns.ts'
 import { errorOf } from '../history/find-execution.ts'
 import { type PlanRow, type ReplacedPart, rolesOf, statesOf, toEdges } from './rows.ts'
 
-export interface SummaryRow {
-  run_id: string
-  kind: RunKind
-  status: RunStatus
-  slot: EpochMs
+/** The fields of a run that have a column each. */
+type Same = Omit<RunSummary, keyof RunCounts>
+
+export interface SummaryRow extends Columns<Same> {
   roles: string
   states: string
-  resumes: number
-  created_at: EpochMs
-  finished_at: EpochMs | null
-  roots: { jobId: string; name: string }[]
 }
 
 /** All null but the first two: nothing was found. */

@@ -40,7 +40,7 @@ export async function startRuns(
   memory: StartMemory,
 ): Promise<Made> {
   if (runIds.length === 0) return { made: [], left: false }
-  const claimed = await queries.query<IdRow>(statements.claimStarts, [runIds])
+  const claimed = await queries.query<{ run_id: string }>(statements.claimStarts, [runIds])
   if (claimed.rows.length === 0) return { made: [], left: false }
   const ids = claimed.rows.map((row) => row.run_id)
   const { rows } = await queries.query<StartRow>(statements.selectStarts, [ids])
@@ -167,16 +167,12 @@ async function insertRuns(
   const nodes = runs.flatMap(({ runId, graph }) =>
     graph.plan.nodes.filter(({ role }) => role === 'inner').map((node) => ({ ...node, runId })),
   )
-  const { rows } = await queries.query<IdRow>(statements.insertRuns, [
+  const { rows } = await queries.query<{ run_id: string }>(statements.insertRuns, [
     newRunItem.encode(items),
     newNodeItem.encode(nodes),
   ])
   const made = new Set(rows.map((row) => row.run_id))
   return runs.filter(({ runId }) => made.has(runId))
-}
-
-interface IdRow {
-  run_id: string
 }
 
 interface KnownStart {

@@ -5,6 +5,12 @@ const columns = fragment`
   succeeded, failed, timed_out, cancelled, skipped, attempts, retries, dead_letters, duration_ms,
   duration_ms_max, started, within_1s, within_5s, late_ms_max`
 
+/** The same under the names of the port: buckets are JSON. */
+const fields = fragment`
+  succeeded, failed, timed_out AS "timedOut", cancelled, skipped, attempts, retries,
+  dead_letters AS "deadLetters", duration_ms AS "durationMsSum", duration_ms_max AS "durationMsMax", started,
+  within_1s AS "within1s", within_5s AS "within5s", late_ms_max AS "lateMsMax"`
+
 // The mark first: everything it declares counted is in the rows of the same snapshot.
 export const selectTenantActivity = sql('selectTenantActivity')`
   SELECT (SELECT folded_to FROM rollup_feeds WHERE feed = 'tenant') AS as_of,
@@ -12,7 +18,7 @@ export const selectTenantActivity = sql('selectTenantActivity')`
       (
         SELECT json_agg(bucket ORDER BY bucket.at)
         FROM (
-          SELECT to_ms(at) AS at, ${columns}, peak, to_ms(peak_at) AS peak_at
+          SELECT to_ms(at) AS at, ${fields}, peak, to_ms(peak_at) AS "peakAt"
           FROM tenant_activity
           WHERE tenant_id = $1 AND step = $2 AND at >= from_ms($3) AND at < from_ms($4)
           ORDER BY tenant_activity.at LIMIT $5
@@ -28,7 +34,7 @@ export const selectJobHours = sql('selectJobHours')`
       (
         SELECT json_agg(bucket ORDER BY bucket.at)
         FROM (
-          SELECT to_ms(at) AS at, ${columns}
+          SELECT to_ms(at) AS at, ${fields}
           FROM job_activity
           WHERE job_id = j.job_id AND step = 3600 AND at >= from_ms($2) AND at < from_ms($3)
           ORDER BY job_activity.at LIMIT $4
@@ -47,11 +53,11 @@ export const selectJobDays = sql('selectJobDays')`
         SELECT json_agg(bucket ORDER BY bucket.at)
         FROM (
           SELECT to_ms(part.at) AS at, sum(succeeded) AS succeeded, sum(failed) AS failed,
-            sum(timed_out) AS timed_out, sum(cancelled) AS cancelled, sum(skipped) AS skipped,
-            sum(attempts) AS attempts, sum(retries) AS retries, sum(dead_letters) AS dead_letters,
-            sum(duration_ms) AS duration_ms, max(duration_ms_max) AS duration_ms_max,
-            sum(started) AS started, sum(within_1s) AS within_1s, sum(within_5s) AS within_5s,
-            max(late_ms_max) AS late_ms_max
+            sum(timed_out) AS "timedOut", sum(cancelled) AS cancelled, sum(skipped) AS skipped,
+            sum(attempts) AS attempts, sum(retries) AS retries, sum(dead_letters) AS "deadLetters",
+            sum(duration_ms) AS "durationMsSum", max(duration_ms_max) AS "durationMsMax",
+            sum(started) AS started, sum(within_1s) AS "within1s", sum(within_5s) AS "within5s",
+            max(late_ms_max) AS "lateMsMax"
           FROM (
             SELECT at, ${columns}
             FROM job_activity

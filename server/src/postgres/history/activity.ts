@@ -71,9 +71,8 @@ export class PostgresActivity implements Activity {
 
   async queue({ tenantId }: { tenantId: string | null }): Promise<QueueLook> {
     const values = [tenantId, batchesLookedAt, liveLookedAt]
-    const { rows } = await this.#database.query<QueueRow>(statements.lookAtQueue, values)
-    const { depth, capped, oldest_at: oldestAt } = rows[0]!
-    return { depth, capped, oldestAt }
+    const { rows } = await this.#database.query<Columns<QueueLook>>(statements.lookAtQueue, values)
+    return fromColumns<QueueLook>(rows[0]!)
   }
 
   async historySize({ tenantId }: { tenantId: string | null }): Promise<HistorySize> {
@@ -91,57 +90,17 @@ function toPage({ as_of: asOf, buckets }: PageRow): ActivityPage {
   return { asOf, buckets: buckets.map(toBucket) }
 }
 
-function toBucket(row: BucketRow): ActivityBucket {
-  return {
-    at: row.at,
-    succeeded: row.succeeded,
-    failed: row.failed,
-    timedOut: row.timed_out,
-    cancelled: row.cancelled,
-    skipped: row.skipped,
-    attempts: row.attempts,
-    retries: row.retries,
-    deadLetters: row.dead_letters,
-    durationMsSum: row.duration_ms,
-    durationMsMax: row.duration_ms_max,
-    started: row.started,
-    within1s: row.within_1s,
-    within5s: row.within_5s,
-    lateMsMax: row.late_ms_max,
-    peak: row.peak === undefined ? null : { count: row.peak, at: row.peak_at! },
-  }
+function toBucket({ peak, peakAt, ...counts }: BucketPart): ActivityBucket {
+  return { ...counts, peak: peak === undefined ? null : { count: peak, at: peakAt! } }
 }
 
 interface PageRow {
   as_of: EpochMs
-  buckets: BucketRow[]
+  buckets: BucketPart[]
 }
 
-interface BucketRow {
-  at: EpochMs
-  succeeded: number
-  failed: number
-  timed_out: number
-  cancelled: number
-  skipped: number
-  attempts: number
-  retries: number
-  dead_letters: number
-  duration_ms: number
-  duration_ms_max: number
-  started: number
-  within_1s: number
-  within_5s: number
-  late_ms_max: number
-  peak?: number
-  peak_at?: EpochMs
-}
-
-interface QueueRow {
-  depth: number
-  capped: boolean
-  oldest_at: EpochMs | null
-}
+/** Without a peak: of a job. */
+type BucketPart = Omit<ActivityBucket, 'peak'> & { peak?: number; peakAt?: EpochMs }
 
 interface SizeRow {
   bytes: number

@@ -44,23 +44,23 @@ export const clusterDeadLetters = sql('clusterDeadLetters')`
       ORDER BY tenant_id DESC, execution_id DESC LIMIT $2 + 1
     ) newest
   ), shaped AS MATERIALIZED (
-    SELECT execution_id, job_id, job_name, died_at, error ->> 'type' AS type,
+    SELECT execution_id, job_id, job_name, died_at, error ->> 'type' AS error_type,
       left(error ->> 'message', 500) AS message, (error ->> 'httpStatus')::int AS http_status,
       error_shape(coalesce(error ->> 'message', '')) AS shape
     FROM looked
     WHERE nth <= $2
   ), cluster AS (
-    SELECT job_id, type, http_status, count(*) AS letters, min(died_at) AS oldest_at,
+    SELECT job_id, error_type, http_status, count(*) AS count, min(died_at) AS oldest_at,
       max(died_at) AS newest_at,
       (array_agg(execution_id ORDER BY execution_id DESC))[1:$4] AS execution_ids,
       (array_agg(job_name ORDER BY execution_id DESC))[1] AS job_name,
       (array_agg(message ORDER BY execution_id DESC))[1] AS message
     FROM shaped
-    GROUP BY job_id, type, http_status, shape
+    GROUP BY job_id, error_type, http_status, shape
   )
   SELECT cluster.*, (SELECT count(*) FROM looked) <= $2 AS complete
   FROM cluster
-  ORDER BY cluster.letters DESC, cluster.newest_at DESC, cluster.job_id, cluster.execution_ids LIMIT $3`
+  ORDER BY cluster.count DESC, cluster.newest_at DESC, cluster.job_id, cluster.execution_ids LIMIT $3`
 
 export const selectDeadLetter = sql('selectDeadLetter')`
   SELECT ${columns} FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`

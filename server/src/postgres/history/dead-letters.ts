@@ -3,7 +3,6 @@
 import type { JobStatus } from '../../domain/jobs/job.ts'
 import { type ExecutionKind, idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
-import type { ErrorType } from '../../domain/queue/retry.ts'
 import { lastId } from '../../lib/id.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type DeadLetterPage,
   type DeadLetterQuery,
   type DeadLetters,
+  type LetterCluster,
   type LetterClusters,
   type Redriven,
   type RedriveOrder,
@@ -112,31 +112,23 @@ export class PostgresDeadLetters implements DeadLetters {
     return count === 1 ? 'discarded' : 'not_found'
   }
 
-  async depth(): Promise<{ count: number; oldestAt: EpochMs | null }> {
-    const { rows } = await this.#database.query<DepthRow>(statements.selectDeadLetterDepth, [totalMax + 1])
-    return { count: rows[0]!.count, oldestAt: rows[0]!.oldest_at }
+  async depth(): Promise<Depth> {
+    const { rows } = await this.#database.query<Columns<Depth>>(statements.selectDeadLetterDepth, [
+      totalMax + 1,
+    ])
+    return fromColumns<Depth>(rows[0]!)
   }
 
   async clusters(tenantId: string, limit: number): Promise<LetterClusters> {
     const values = [tenantId, clusteredMax, limit, clusterSamplesMax]
     const { rows } = await this.#database.query<ClusterRow>(statements.clusterDeadLetters, values)
-    const clusters = rows.map((row) => ({
-      jobId: row.job_id,
-      jobName: row.job_name,
-      errorType: row.type,
-      message: row.message,
-      httpStatus: row.http_status,
-      count: row.letters,
-      oldestAt: row.oldest_at,
-      newestAt: row.newest_at,
-      executionIds: row.execution_ids,
-    }))
+    const clusters = rows.map(({ complete: _complete, ...row }) => fromColumns<LetterCluster>(row))
     return { clusters, complete: rows[0]?.complete ?? true }
   }
 
-  async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
-    const { rows } = await this.#database.query<DueRow>(statements.selectDueLetters, [limit])
-    return rows.map((row) => ({ tenantId: row.tenant_id, executionId: row.execution_id }))
+  async findDue(limit: number): Promise<DueLetter[]> {
+    const { rows } = await this.#database.query<Columns<DueLetter>>(statements.selectDueLetters, [limit])
+    return rows.map(fromColumns<DueLetter>)
   }
 }
 
@@ -172,18 +164,7 @@ function toLetter({ payload, ...row }: LetterRow): DeadLetter {
 
 type LetterRow = Columns<Omit<DeadLetter, 'payload'>> & { payload: string | null }
 
-interface ClusterRow {
-  job_id: string
-  job_name: string
-  type: ErrorType | null
-  message: string | null
-  http_status: number | null
-  letters: number
-  oldest_at: EpochMs
-  newest_at: EpochMs
-  execution_ids: string[]
-  complete: boolean
-}
+type ClusterRow = Columns<LetterCluster> & { complete: boolean }
 
 interface LetterJobRow {
   execution_id: string
@@ -195,10 +176,7 @@ interface LockRow {
   status: JobStatus
 }
 
-interface DueRow {
-  tenant_id: string
-  execution_id: string
-}
+type DueLetter = Awaited<ReturnType<DeadLetters['findDue']>>[number]
 
 interface ClaimedRow {
   execution_id: string
@@ -209,7 +187,4 @@ interface ClaimedRow {
   payload: string | null
 }
 
-interface DepthRow {
-  count: number
-  oldest_at: EpochMs | null
-}
+type Depth = Awaited<ReturnType<DeadLetters['depth']>>

@@ -1,9 +1,6 @@
 // The live view on PostgreSQL. A feed position is a snapshot: anything it does not show, the next poll reports.
-
-import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import { countNodes } from '../../domain/graphs/run-counts.ts'
 import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../../domain/queue/execution.ts'
-import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import {
   type Feed,
@@ -110,33 +107,15 @@ interface FeedRow {
   under_way: UnderWayPart[] | null
   jobs: FeedJob[] | null
   operations: FeedOperation[] | null
-  graph_runs: { runId: string; status: RunStatus; roles: string; states: string }[] | null
+  graph_runs: (Pick<FeedRun, 'runId' | 'status'> & { roles: string; states: string })[] | null
 }
 
-interface RecordedPart {
-  executionId: string
-  jobId: string
-  jobName: string
-  attempt: number
-  final: boolean
-  outcome: Outcome
-  slot: EpochMs
-  startedAt: EpochMs | null
-  finishedAt: EpochMs | null
-  durationMs: number | null
-  errorType: ErrorType | null
-}
+type RecordedPart = Omit<FeedExecution, 'status'> & { final: boolean; outcome: Outcome }
 
-interface UnderWayPart {
-  executionId: string
-  jobId: string
-  jobName: string
-  attempt: number
-  state: LiveState
-  cancelled: boolean
-  slot: EpochMs
-  startedAt: EpochMs | null
-}
+type UnderWayPart = Pick<
+  FeedExecution,
+  'executionId' | 'jobId' | 'jobName' | 'attempt' | 'slot' | 'startedAt'
+> & { state: LiveState; cancelled: boolean }
 
 function toRecorded({ final, outcome, ...part }: RecordedPart): FeedExecution {
   return { ...part, status: final ? statusOfOutcome(outcome) : 'RETRYING' }

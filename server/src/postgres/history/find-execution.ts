@@ -4,7 +4,6 @@ import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
 import type { Execution } from '../../domain/jobs/job.ts'
 import {
   type AttemptOutcome,
-  type ExecutionKind,
   type LiveState,
   type Outcome,
   statusOfLive,
@@ -152,63 +151,39 @@ export function skippedOf(
   return reason === null ? null : { reason, message: message ?? '' }
 }
 
-interface BatchPart {
-  jobId: string
-  version: number
-  kind: ExecutionKind
-  claimed: boolean
-  cancelled: boolean
-  workerId: string | null
-  enqueuedAt: EpochMs
-  startedAt: EpochMs | null
-  slot: EpochMs
+/** The fields that an execution has wherever it is. */
+interface AnyPart
+  extends Pick<
+    ExecutionSummary,
+    'jobId' | 'version' | 'kind' | 'workerId' | 'enqueuedAt' | 'startedAt' | 'slot'
+  > {
   payloadOverride: string | null
 }
 
-interface LivePart {
-  jobId: string
-  version: number
-  kind: ExecutionKind
-  state: LiveState
-  workerId: string | null
-  enqueuedAt: EpochMs
-  slot: EpochMs
-  attempt: number
-  startedAt: EpochMs | null
-  retryAt: EpochMs | null
+interface BatchPart extends AnyPart {
+  claimed: boolean
   cancelled: boolean
-  idempotencyKey: string | null
-  retryOf: string | null
-  runId: string | null
-  payloadOverride: string | null
+}
+
+interface LivePart
+  extends AnyPart,
+    Pick<ExecutionView, 'attempt' | 'retryAt' | 'idempotencyKey' | 'retryOf' | 'runId'> {
+  state: LiveState
+  cancelled: boolean
   heardAt: EpochMs | null
   progress: number | null
   progressText: string | null
   checkpoint: string | null
 }
 
-interface AttemptPart {
-  attempt: number
+interface AttemptPart
+  extends AnyPart,
+    Omit<AttemptView, 'outcome' | 'error'>,
+    Pick<ExecutionView, 'deadLetter' | 'idempotencyKey' | 'retryOf' | 'runId'> {
   final: boolean
-  jobId: string
-  version: number
-  kind: ExecutionKind
   outcome: Outcome
-  slot: EpochMs
-  enqueuedAt: EpochMs
-  startedAt: EpochMs | null
-  finishedAt: EpochMs | null
-  durationMs: number | null
-  workerId: string | null
-  httpStatus: number | null
   errorType: ErrorType | null
   errorMessage: string | null
-  preview: string | null
-  deadLetter: boolean
-  payloadOverride: string | null
-  idempotencyKey: string | null
-  retryOf: string | null
-  runId: string | null
   skipReason: NodeSkipReason | null
 }
 

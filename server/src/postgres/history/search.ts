@@ -2,7 +2,6 @@
 
 import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
 import {
-  type ExecutionKind,
   type ExecutionStatus,
   OUTCOMES,
   type Outcome,
@@ -11,13 +10,14 @@ import {
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
-import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
 import {
   type ExecutionPage,
   type ExecutionQuery,
   type ExecutionSummary,
   totalMax,
 } from '../../ports/executions.ts'
+import type { Columns } from '../connection/columns.ts'
 import type { Queries } from '../connection/database.ts'
 import { errorOf, skippedOf } from './find-execution.ts'
 import { listJobPage } from './job-page.ts'
@@ -272,30 +272,14 @@ interface ListedRow {
   execution_id: string | null
 }
 
-export interface PageRow {
-  execution_id: string
-  job_id: string
-  version: number
-  kind: ExecutionKind
+export interface PageRow extends Columns<Omit<ExecutionSummary, 'status' | 'error' | 'skipped'>> {
   /** Null for a recorded execution. */
   status: ExecutionStatus | null
   /** Null for an unended execution. */
   outcome: Outcome | null
-  slot: EpochMs
-  attempt: number
-  enqueued_at: EpochMs
-  started_at: EpochMs | null
-  finished_at: EpochMs | null
-  duration_ms: number | null
-  worker_id: string | null
-  http_status: number | null
   error_type: ErrorType | null
   error_message: string | null
-  dead_letter: boolean
-  retry_at: EpochMs | null
-  run_id: string | null
   skip_reason: NodeSkipReason | null
-  job_name: string
 }
 
 /** With the columns that the conditions refer to. */

@@ -1,13 +1,5 @@
 // The slots of a job on PostgreSQL: executions of slots, and ranges of skips.
-
-import type { StoredSchedule } from '../../domain/jobs/job.ts'
-import {
-  type LiveState,
-  type Outcome,
-  type SkipReason,
-  statusOfLive,
-  statusOfOutcome,
-} from '../../domain/queue/execution.ts'
+import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
 import { totalMax } from '../../ports/executions.ts'
@@ -21,6 +13,7 @@ import type {
   SlotPage,
   SlotQuery,
 } from '../../ports/slot-ledger.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
 import { selectRetention } from './executions.sql.ts'
 import * as statements from './slot-ledger.sql.ts'
@@ -41,7 +34,7 @@ export class PostgresSlotLedger implements SlotLedger {
     if (job.count === 0) return null
     const statement = order === 'asc' ? statements.listSkipsUp : statements.listSkipsDown
     const { rows } = await this.#database.query<SkipRow>(statement, [jobId, from, to, limit])
-    return rows.map(toSkipRange)
+    return rows.map(fromColumns<SkipRange>)
   }
 
   async listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null> {
@@ -73,7 +66,7 @@ export class PostgresSlotLedger implements SlotLedger {
     const edges = await this.#database.query<SkipRow>(statements.selectSkipEdges, [jobId, from, to])
     const { executions, skipped, seen } = count
     const isCut = seen > recordedMax || executions > totalMax || skipped > totalMax
-    return { executions, skipped, capped: isCut, edges: edges.rows.map(toSkipRange) }
+    return { executions, skipped, capped: isCut, edges: edges.rows.map(fromColumns<SkipRange>) }
   }
 }
 
@@ -100,18 +93,6 @@ function toSlotExecution(row: FoundSlot): SlotExecution[] {
   if (state === null && outcome === null) return []
   const status = state === null ? statusOfOutcome(outcome!) : statusOfLive(state, attempt, cancelled)
   return [{ slot, executionId, status }]
-}
-
-function toSkipRange(row: SkipRow): SkipRange {
-  return {
-    from: row.from_slot,
-    to: row.to_slot,
-    count: row.slot_count,
-    reason: row.reason,
-    version: row.version,
-    schedule: row.schedule,
-    anchorAt: row.anchor_at,
-  }
 }
 
 export function owedOf({ owed_from: from, owed_to: to }: OwedRow): { from: EpochMs; to: EpochMs } | null {
@@ -148,12 +129,4 @@ interface CountRow {
   skipped: number
 }
 
-interface SkipRow {
-  from_slot: EpochMs
-  to_slot: EpochMs
-  slot_count: number
-  reason: SkipReason
-  version: number
-  schedule: StoredSchedule
-  anchor_at: EpochMs
-}
+type SkipRow = Columns<SkipRange>

@@ -1,7 +1,8 @@
 // The executions of a job that have not ended, on PostgreSQL.
-import { type ExecutionKind, type LiveState, statusOfLive } from '../../domain/queue/execution.ts'
+import { statusOfLive } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax, type UnderWay, type UnendedExecution, underWayMax } from '../../ports/executions.ts'
+import type { Columns } from '../connection/columns.ts'
 import type { Queries } from '../connection/database.ts'
 import { type OwedRow, owedOf } from './slot-ledger.ts'
 import * as statements from './under-way.sql.ts'
@@ -45,17 +46,11 @@ interface UnderWayRow extends OwedRow {
   execution_id: string | null
 }
 
-interface UnendedRow extends UnderWayRow {
-  execution_id: string
-  kind: ExecutionKind
-  slot: EpochMs
-  state: LiveState
-  attempt: number
+type Same = Omit<UnendedExecution, 'status' | 'retryAt' | 'concurrencyKey'>
+
+interface UnendedRow extends Omit<UnderWayRow, 'execution_id'>, Columns<Same> {
   cancelled: boolean
-  enqueued_at: EpochMs
-  started_at: EpochMs | null
   ready_at: EpochMs | null
-  host: string | null
   concurrency_key: string | null
   key_limit: number | null
   held: number

@@ -1,6 +1,6 @@
 // The versions of jobs on PostgreSQL.
-import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { JobVersionPage, JobVersionQuery, JobVersions } from '../../ports/job-versions.ts'
+import type { JobVersionPage, JobVersionQuery, JobVersions, MadeVersion } from '../../ports/job-versions.ts'
+import type { Columns } from '../connection/columns.ts'
 import type { Queries } from '../connection/database.ts'
 import { toJobVersion, type VersionRow } from './job-row.ts'
 import * as statements from './job-versions.sql.ts'
@@ -36,7 +36,4 @@ export class PostgresJobVersions implements JobVersions {
   }
 }
 
-type ListedRow = VersionRow & {
-  created_at: EpochMs | null
-  created_by: string | null
-}
+type ListedRow = VersionRow & Columns<Omit<MadeVersion, 'job'>>

@@ -180,7 +180,7 @@ export const countJobsByStatus = sql('countJobsByStatus')`
   FROM (SELECT job_id FROM cursors WHERE tenant_id = $1 AND status = $5 ORDER BY job_id DESC LIMIT $4) c`
 
 export const selectResumable = sql('selectResumable')`
-  SELECT tenant_id, job_id, resume_at
+  SELECT tenant_id, job_id, resume_at AS until
   FROM jobs
   WHERE resume_at <= (SELECT clock_timestamp())
   ORDER BY resume_at LIMIT $1`

@@ -20,6 +20,7 @@ import type {
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
@@ -199,8 +200,8 @@ export class PostgresJobs implements Jobs {
   async #searchEnd(tenantId: string, from: string, status: JobStatus | null): Promise<string | null> {
     const values = [tenantId, from, searchedMax - 1]
     const { rows } = await (status === null
-      ? this.#database.query<IdRow>(statements.selectPickEnd, values)
-      : this.#database.query<IdRow>(statements.selectPickEndByStatus, [...values, status]))
+      ? this.#database.query<{ job_id: string }>(statements.selectPickEnd, values)
+      : this.#database.query<{ job_id: string }>(statements.selectPickEndByStatus, [...values, status]))
     return rows[0]?.job_id ?? null
   }
 
@@ -215,8 +216,8 @@ export class PostgresJobs implements Jobs {
   }
 
   async findResumable(limit: number) {
-    const { rows } = await this.#database.query<ResumableRow>(statements.selectResumable, [limit])
-    return rows.map((row) => ({ tenantId: row.tenant_id, jobId: row.job_id, until: row.resume_at }))
+    const { rows } = await this.#database.query<Columns<Resumable>>(statements.selectResumable, [limit])
+    return rows.map(fromColumns<Resumable>)
   }
 }
 
@@ -262,17 +263,9 @@ interface LockRow {
 /** Of the claimed executions, only the first of each definition carries the definition. */
 type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
 
-interface IdRow {
-  job_id: string
-}
-
 interface CountRow {
   seen: number
   total: number
 }
 
-interface ResumableRow {
-  tenant_id: string
-  job_id: string
-  resume_at: EpochMs
-}
+type Resumable = Awaited<ReturnType<Jobs['findResumable']>>[number]

@@ -1,7 +1,5 @@
 // Attempts in progress on PostgreSQL. Batches are queried first, then, in a later statement, `live`: executions that
 // leave a batch go there, so none is missed between the two.
-import type { ExecutionKind } from '../../domain/queue/execution.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
   AttemptEnding,
   AttemptMark,
@@ -11,6 +9,7 @@ import type {
   ReportAnswer,
   UpdateAnswer,
 } from '../../ports/attempts.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import type { WireOf } from '../sql/item.ts'
@@ -82,7 +81,9 @@ async function findRecorded(queries: Queries, reports: readonly AttemptEnding[])
     ...mark,
     outcome: ending.kind === 'ended' ? ending.end.outcome : null,
   }))
-  const { rows } = await queries.query<IdRow>(statements.selectRecorded, [recordedItem.encode(asked)])
+  const { rows } = await queries.query<{ execution_id: string }>(statements.selectRecorded, [
+    recordedItem.encode(asked),
+  ])
   return new Set(rows.map((row) => row.execution_id))
 }
 
@@ -143,41 +144,14 @@ function toMarkItem({ executionId: e, attempt: n, fence: f, workerId: u }: Attem
   return u === null ? { e, n, f } : { e, n, f, u }
 }
 
-function toHeld(row: HeldRow): HeldAttempt {
+function toHeld({ checkpoint, ...row }: HeldRow): HeldAttempt {
   return {
-    executionId: row.execution_id,
-    tenantId: row.tenant_id,
-    jobId: row.job_id,
-    version: row.version,
-    kind: row.kind,
-    slot: row.slot,
-    attempt: row.attempt,
-    losses: row.losses,
-    fence: row.fence,
-    workerId: row.worker_id,
-    startedAt: row.started_at,
-    totalDeadline: row.total_deadline,
-    cancelled: row.cancelled,
-    ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
+    ...fromColumns<Omit<HeldAttempt, 'checkpoint'>>(row),
+    ...(checkpoint !== null && { checkpoint: JSON.parse(checkpoint) as unknown }),
   }
 }
 
-interface HeldRow {
-  execution_id: string
-  tenant_id: string
-  job_id: string
-  version: number
-  kind: ExecutionKind
-  slot: EpochMs
-  attempt: number
-  losses: number
-  fence: number
-  worker_id: string | null
-  started_at: EpochMs | null
-  total_deadline: EpochMs | null
-  cancelled: boolean
-  checkpoint: string | null
-}
+type HeldRow = Columns<Omit<HeldAttempt, 'checkpoint'>> & { checkpoint: string | null }
 
 interface EndRow {
   id: string
@@ -187,8 +161,4 @@ interface EndRow {
 interface NotedRow {
   execution_id: string
   cancelled: boolean
-}
-
-interface IdRow {
-  execution_id: string
 }

@@ -1,11 +1,10 @@
 // The rows that a claim returns: batches, single executions, definitions.
 
-import type { Execution } from '../../domain/jobs/job.ts'
 import type { ExecutionKind } from '../../domain/queue/execution.ts'
-import type { RetryPolicy } from '../../domain/queue/retry.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { ClaimedBatch, ClaimedLive, Definition } from '../../ports/queue.ts'
 import { elementsOf } from '../connection/array-literal.ts'
+import type { Columns } from '../connection/columns.ts'
 
 interface AnyClaimRow {
   id: string
@@ -47,16 +46,7 @@ export interface SingleRow extends LiveClaimRow, Omit<DefinitionRow, 'priority'>
   job_priority: number
 }
 
-export interface DefinitionRow {
-  job_id: string
-  version: number
-  tenant_id: string
-  name: string
-  execution: Execution
-  retry_policy: RetryPolicy
-  priority: number
-  jitter_seconds: number
-}
+export type DefinitionRow = Columns<Definition>
 
 export function toClaimedBatch(row: BatchClaimRow): ClaimedBatch {
   return {

@@ -1,14 +1,14 @@
 // Maintenance on PostgreSQL.
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
-import type { ExecutionKind, LiveState } from '../../domain/queue/execution.ts'
 import type { Beat } from '../../domain/queue/lease-watch.ts'
 import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
-import { lossesMax, type RetryPolicy, workerLostMessage } from '../../domain/queue/retry.ts'
+import { lossesMax, workerLostMessage } from '../../domain/queue/retry.ts'
 import { executorOfRoute } from '../../domain/queue/route.ts'
 import { workersMax } from '../../domain/queue/worker.ts'
 import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
 import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
@@ -29,10 +29,8 @@ export class PostgresMaintenance implements Maintenance {
   }
 
   async watch(): Promise<Beat[]> {
-    const { rows } = await this.#database.query<{ worker_id: string; beats: number }>(selectBeats, [
-      workersMax,
-    ])
-    return rows.map((row) => ({ workerId: row.worker_id, beats: row.beats }))
+    const { rows } = await this.#database.query<Columns<Beat>>(selectBeats, [workersMax])
+    return rows.map(fromColumns<Beat>)
   }
 
   // The worker row is locked first, and the executions it holds are read in later statements: the snapshot of a single
@@ -98,26 +96,9 @@ export class PostgresMaintenance implements Maintenance {
   }
 }
 
-function toOverdue(row: OverdueRow): Overdue {
-  return {
-    executionId: row.execution_id,
-    jobId: row.job_id,
-    kind: row.kind,
-    // Derived from the route, not from the execution definition, which contains the payload.
-    executor: executorOfRoute(row.route),
-    enqueuedAt: row.enqueued_at,
-    state: row.state,
-    attempt: row.attempt,
-    losses: row.losses,
-    fence: row.fence,
-    startedAt: row.started_at,
-    cause: row.cause,
-    timeoutSeconds: row.timeout_seconds,
-    totalTimeoutSeconds: row.total_timeout_seconds,
-    heartbeatTimeoutSeconds: row.heartbeat_timeout_seconds,
-    totalDeadline: row.total_deadline,
-    retryPolicy: row.retry_policy,
-  }
+function toOverdue({ route, ...row }: OverdueRow): Overdue {
+  // Derived from the route, not from the execution definition, which contains the payload.
+  return { ...fromColumns<Omit<Overdue, 'executor'>>(row), executor: executorOfRoute(route) }
 }
 
 interface ReclaimedRow extends SettledRow {
@@ -125,24 +106,7 @@ interface ReclaimedRow extends SettledRow {
   final: boolean
 }
 
-interface OverdueRow {
-  execution_id: string
-  job_id: string
-  kind: ExecutionKind
-  route: string
-  enqueued_at: EpochMs
-  state: LiveState
-  attempt: number
-  losses: number
-  fence: number
-  started_at: EpochMs | null
-  cause: Overdue['cause']
-  timeout_seconds: number
-  total_timeout_seconds: number | null
-  heartbeat_timeout_seconds: number | null
-  total_deadline: EpochMs | null
-  retry_policy: RetryPolicy
-}
+type OverdueRow = Columns<Omit<Overdue, 'executor'>> & { route: string }
 
 interface WaitingRow {
   job_id: string

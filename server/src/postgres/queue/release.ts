@@ -1,5 +1,5 @@
 // Releases waiting executions of some jobs: locks the jobs, reads the state of each, and writes the decisions.
-import { bufferMax, type OverlapPolicy, type StoredSchedule } from '../../domain/jobs/job.ts'
+import { bufferMax } from '../../domain/jobs/job.ts'
 import {
   KeyCounts,
   nameOfKey,
@@ -12,6 +12,7 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Released, ReleaseOrder } from '../../ports/maintenance.ts'
 import type { CursorCalendars } from '../../ports/slots.ts'
 import { elementsOf } from '../connection/array-literal.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { lockCursors } from '../scheduling/slots.sql.ts'
@@ -178,32 +179,22 @@ interface KeyRow {
   key: string
 }
 
-interface WaitingRow {
-  job_id: string
-  now: EpochMs
-  version: number
-  tenant_id: string
-  priority: number
-  overlap_policy: OverlapPolicy
-  concurrency_limit: number | null
+/** The fields of a job that have a column each. */
+type Same = Omit<
+  WaitingJob,
+  'isDeleted' | 'concurrencyKey' | 'calendars' | 'waiting' | 'owed' | 'owedDecided' | 'awaits'
+>
+
+type WaitingRow = Columns<Same> & {
   concurrency_key: string | null
   concurrency_key_limit: number | null
-  schedule: StoredSchedule
-  anchor_at: EpochMs
-  jitter_seconds: number
   calendars: CursorCalendars | null
-  under_way: number
-  uncancelled: number
-  under_way_of: string | null
-  graph_id: string | null
-  runs_under_way: number
-  runs_from: EpochMs | null
   waiting: WaitingPart[] | null
   from_slot: EpochMs | null
   to_slot: EpochMs | null
   pace_ms: number | null
   next_at: EpochMs | null
-  owed_decided: { from: EpochMs; to: EpochMs }[] | null
+  owed_decided: WaitingJob['owedDecided'] | null
   awaits: boolean
   deleted: boolean
   ended_at: EpochMs | null
@@ -212,31 +203,25 @@ interface WaitingRow {
 type WaitingPart = Omit<WaitingExecution, 'concurrencyKey'> & { key: string | null; limit: number | null }
 
 function toWaitingJob(row: WaitingRow): WaitingJob {
-  const { concurrency_key: key, concurrency_key_limit: limit, from_slot: from } = row
+  const {
+    concurrency_key: key,
+    concurrency_key_limit: limit,
+    calendars,
+    waiting,
+    owed_decided,
+    ...more
+  } = row
+  const { from_slot: from, to_slot: to, pace_ms: paceMs, next_at: nextAt, ...others } = more
+  const { awaits, deleted: isDeleted, ended_at: endedAt, ...same } = others
   return {
-    jobId: row.job_id,
-    now: row.now,
-    isDeleted: row.deleted,
-    version: row.version,
-    tenantId: row.tenant_id,
-    priority: row.priority,
-    overlapPolicy: row.overlap_policy,
-    concurrencyLimit: row.concurrency_limit,
+    ...fromColumns<Same>(same),
+    isDeleted,
     concurrencyKey: key === null ? null : { key, limit: limit! },
-    schedule: row.schedule,
-    anchorAt: row.anchor_at,
-    jitterSeconds: row.jitter_seconds,
-    calendars: row.calendars?.entries ?? null,
-    underWay: row.under_way,
-    uncancelled: row.uncancelled,
-    underWayOf: row.under_way_of,
-    graphId: row.graph_id,
-    runsUnderWay: row.runs_under_way,
-    runsFrom: row.runs_from,
-    waiting: (row.waiting ?? []).map(toWaiting),
-    owed: from === null ? null : { from, to: row.to_slot!, paceMs: row.pace_ms!, nextAt: row.next_at! },
-    owedDecided: row.owed_decided ?? [],
-    awaits: row.awaits ? { endedAt: row.ended_at } : null,
+    calendars: calendars?.entries ?? null,
+    waiting: (waiting ?? []).map(toWaiting),
+    owed: from === null ? null : { from, to: to!, paceMs: paceMs!, nextAt: nextAt! },
+    owedDecided: owed_decided ?? [],
+    awaits: awaits ? { endedAt } : null,
   }
 }
 

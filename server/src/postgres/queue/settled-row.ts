@@ -1,17 +1,11 @@
 // Attempts that a statement recorded by itself, as it returns them.
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
-import type { ExecutionKind } from '../../domain/queue/execution.ts'
 import { executorOfRoute } from '../../domain/queue/route.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { Columns } from '../connection/columns.ts'
 
-export interface SettledRow {
-  execution_id: string
-  kind: ExecutionKind
-  route: string
-  attempt: number
-  enqueued_at: EpochMs
-  recorded_at: EpochMs
-}
+export type SettledRow = Columns<Same> & { route: string }
+
+type Same = Omit<SettledAttempt, 'executor' | 'outcome' | 'isFinal'>
 
 export function toSettled(
   row: SettledRow,

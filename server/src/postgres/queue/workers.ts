@@ -1,6 +1,4 @@
 // Worker leases on PostgreSQL.
-
-import type { Executor } from '../../domain/jobs/job.ts'
 import {
   type Worker,
   type WorkerStatus,
@@ -8,9 +6,9 @@ import {
   workerLeaseMs,
   workersMax,
 } from '../../domain/queue/worker.ts'
-import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { Workers } from '../../ports/workers.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import * as statements from './workers.sql.ts'
@@ -48,44 +46,14 @@ export class PostgresWorkers implements Leases, Workers {
   async list({ tenantId }: { tenantId: string | null }): Promise<WorkerView[]> {
     const values = [workerLeaseMs, workersMax, tenantId]
     const { rows } = await this.#database.query<WorkerRow>(statements.selectWorkers, values)
-    return rows.map(toView)
+    return rows.map(fromColumns<WorkerView>)
   }
 
   async find(tenantId: string, workerId: string): Promise<WorkerView | null> {
     const values = [workerLeaseMs, tenantId, workerId]
     const { rows } = await this.#database.query<WorkerRow>(statements.selectWorker, values)
-    return rows[0] === undefined ? null : toView(rows[0])
+    return rows[0] === undefined ? null : fromColumns<WorkerView>(rows[0])
   }
 }
 
-function toView(row: WorkerRow): WorkerView {
-  return {
-    workerId: row.worker_id,
-    tenantId: row.tenant_id,
-    host: row.host,
-    version: row.version,
-    labels: row.labels,
-    executors: row.executors,
-    handlers: row.handlers,
-    capacity: row.capacity,
-    currentLoad: row.current_load,
-    status: row.status,
-    registeredAt: row.registered_at,
-    beatAt: row.beat_at,
-  }
-}
-
-interface WorkerRow {
-  worker_id: string
-  tenant_id: string | null
-  host: string
-  version: string
-  labels: string[]
-  executors: Executor[]
-  handlers: string[]
-  capacity: number
-  current_load: number
-  status: WorkerStatus | 'DEAD'
-  registered_at: EpochMs
-  beat_at: EpochMs
-}
+type WorkerRow = Columns<WorkerView>

@@ -1,11 +1,5 @@
 // The scheduler's port on PostgreSQL.
-
-import {
-  bufferRoom,
-  type MisfirePolicy,
-  type OverlapPolicy,
-  type StoredSchedule,
-} from '../../domain/jobs/job.ts'
+import { bufferRoom } from '../../domain/jobs/job.ts'
 import { batchIdOf } from '../../domain/queue/execution.ts'
 import { latePlansOf } from '../../domain/scheduling/late-plan.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
@@ -13,7 +7,6 @@ import { hourMs } from '../../lib/time/units.ts'
 import type { DirectWorker } from '../../ports/direct-dispatch.ts'
 import {
   type Cursor,
-  type CursorCalendars,
   type FireAnswer,
   type FiredAndClaimed,
   isDecidedAlone,
@@ -22,6 +15,7 @@ import {
   type SlotToFire,
 } from '../../ports/slots.ts'
 import { arrayLiteral, elementsOf, textArrayLiteral } from '../connection/array-literal.ts'
+import type { Columns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { type BatchClaimRow, toClaimedBatch } from '../queue/claim-rows.ts'
@@ -266,28 +260,8 @@ function toItem(
   return item
 }
 
-interface CursorRow {
-  job_id: string
-  partition_id: number
-  tenant_id: string
-  version: number
-  slot_at: EpochMs
-  due_at: EpochMs
-  recorded_at: EpochMs | null
-  schedule: StoredSchedule
-  anchor_at: EpochMs
-  priority: number
-  overlap_policy: OverlapPolicy
-  misfire_policy: MisfirePolicy
-  misfire_window_seconds: number | null
-  jitter_seconds: number
-  route: string
-  own_rows: boolean
-  limited: boolean
-  runs: number
-  calendars: CursorCalendars | null
-  graph_id: string | null
-}
+/** A scheduler loads many at once: `toCursor` is a hot path. */
+type CursorRow = Columns<Cursor>
 
 interface AnswerRow {
   job_id: string

@@ -2,6 +2,7 @@
 
 import { LOG_LEVELS } from '@carillon/contract/constants.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
+import { isObject } from '../../lib/is-object.ts'
 import { storable } from '../../lib/storable.ts'
 import type { ExecutorResult } from '../../ports/executor.ts'
 import { wordOf } from './command-end.ts'
@@ -66,8 +67,4 @@ function read(line: string): Record<string, unknown> | null {
   } catch {
     return null
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
