@@ -40,7 +40,7 @@ export interface Command {
   path: readonly string[]
   about: string
   arguments?: readonly ArgumentSpec[]
-  options: OptionSpecs
+  options?: OptionSpecs
   /** Said in its help, after the options. */
   notes?: string
   examples?: readonly string[]
@@ -93,5 +93,5 @@ export function optionsOf(command: Command): OptionSpecs {
 }
 
 export function isOwnOption(command: Command, name: string): boolean {
-  return command.options[name] !== undefined
+  return command.options?.[name] !== undefined
 }
