@@ -6,24 +6,9 @@ import {
   EXECUTION_STATUSES,
   JOB_STATUSES,
 } from '@carillon/contract/constants.ts'
-import type { ArgumentSpec, Command, OptionSpec, OptionSpecs } from './command.ts'
+import { type ArgumentSpec, type Command, flag, list, number, type OptionSpecs, text } from './command.ts'
 import { SHELLS } from './completion.ts'
 import { jobFlags } from './job-flags.ts'
-
-type More = Partial<OptionSpec>
-
-function flag(about: string, more: More = {}): OptionSpec {
-  return { kind: 'flag', about, ...more }
-}
-
-/** An option with a value of this kind. */
-const valued =
-  (kind: OptionSpec['kind']) =>
-  (value: string, about: string, more: More = {}): OptionSpec => ({ kind, value, about, ...more })
-
-const text = valued('text')
-const number = valued('number')
-const list = valued('list')
 
 const yes: OptionSpecs = { yes: flag('do not ask', { short: 'y' }) }
 const dryRun: OptionSpecs = { 'dry-run': flag('show the effect without doing it') }
@@ -279,7 +264,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
       zone: jobFlags.zone,
       from: text('INSTANT', 'slots after this instant (now)'),
       count: text('N', 'number of slots, 1 to 100 (10)', { short: 'n' }),
-      stdin: { kind: 'flag', about: 'answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}' },
+      stdin: flag('answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}'),
     },
     local: true,
     load: async () => (await import('./next.ts')).runNext,
