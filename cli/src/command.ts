@@ -22,6 +22,22 @@ export interface OptionSpec {
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>
 
+type More = Partial<OptionSpec>
+
+export function flag(about: string, more: More = {}): OptionSpec {
+  return { kind: 'flag', about, ...more }
+}
+
+/** An option with a value of this kind. */
+const valued =
+  (kind: OptionSpec['kind']) =>
+  (value: string, about: string, more: More = {}): OptionSpec => ({ kind, value, about, ...more })
+
+export const text = valued('text')
+export const number = valued('number')
+export const list = valued('list')
+const maybe = valued('maybe')
+
 export interface ArgumentSpec {
   name: string
   about: string
@@ -40,7 +56,7 @@ export interface Command {
   path: readonly string[]
   about: string
   arguments?: readonly ArgumentSpec[]
-  options: OptionSpecs
+  options?: OptionSpecs
   /** Said in its help, after the options. */
   notes?: string
   examples?: readonly string[]
@@ -55,28 +71,16 @@ export interface Command {
 }
 
 const connection: OptionSpecs = {
-  url: {
-    kind: 'text',
-    value: 'URL',
-    about: 'address of the server (CARILLON_URL, else http://127.0.0.1:7420)',
-  },
-  key: {
-    kind: 'text',
-    value: 'KEY',
-    about: 'an API key (CARILLON_API_KEY, else the key in the local data directory)',
-  },
-  tenant: { kind: 'text', value: 'TENANT', about: 'for operators: the tenant to act for, by id or name' },
+  url: text('URL', 'address of the server (CARILLON_URL, else http://127.0.0.1:7420)'),
+  key: text('KEY', 'an API key (CARILLON_API_KEY, else the key in the local data directory)'),
+  tenant: text('TENANT', 'for operators: the tenant to act for, by id or name'),
 }
 const showing: OptionSpecs = {
-  wide: { kind: 'flag', about: 'all columns, full texts, exact times' },
-  watch: {
-    kind: 'maybe',
-    value: 'SECONDS',
-    about: 'refresh every 2 s, or as given, until Ctrl-C',
-  },
+  wide: flag('all columns, full texts, exact times'),
+  watch: maybe('SECONDS', 'refresh every 2 s, or as given, until Ctrl-C'),
 }
-const json: OptionSpecs = { json: { kind: 'flag', about: 'JSON on stdout, errors included' } }
-const help: OptionSpecs = { help: { kind: 'flag', short: 'h', about: 'this text' } }
+const json: OptionSpecs = { json: flag('JSON on stdout, errors included') }
+const help: OptionSpecs = { help: flag('this text', { short: 'h' }) }
 
 /** Options that stand before the command, too. */
 export const globalOptions: OptionSpecs = { ...connection, ...json, ...help }
@@ -93,5 +97,5 @@ export function optionsOf(command: Command): OptionSpecs {
 }
 
 export function isOwnOption(command: Command, name: string): boolean {
-  return command.options[name] !== undefined
+  return command.options?.[name] !== undefined
 }

@@ -6,24 +6,9 @@ import {
   EXECUTION_STATUSES,
   JOB_STATUSES,
 } from '@carillon/contract/constants.ts'
-import type { ArgumentSpec, Command, OptionSpec, OptionSpecs } from './command.ts'
+import { type ArgumentSpec, type Command, flag, list, number, type OptionSpecs, text } from './command.ts'
 import { SHELLS } from './completion.ts'
 import { jobFlags } from './job-flags.ts'
-
-type More = Partial<OptionSpec>
-
-function flag(about: string, more: More = {}): OptionSpec {
-  return { kind: 'flag', about, ...more }
-}
-
-/** An option with a value of this kind. */
-const valued =
-  (kind: OptionSpec['kind']) =>
-  (value: string, about: string, more: More = {}): OptionSpec => ({ kind, value, about, ...more })
-
-const text = valued('text')
-const number = valued('number')
-const list = valued('list')
 
 const yes: OptionSpecs = { yes: flag('do not ask', { short: 'y' }) }
 const dryRun: OptionSpecs = { 'dry-run': flag('show the effect without doing it') }
@@ -78,7 +63,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   {
     path: ['status'],
     about: 'show whether a server is ready, and its workers',
-    options: {},
     notes: 'Exit code 0: ready; 8: not ready; 7: no response. Without a key it shows no workers.',
     shows: true,
     load: async () => (await import('./status.ts')).showStatus,
@@ -100,7 +84,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['jobs', 'get'],
     about: 'show a job: schedule, target, statistics, and why it does not run now',
     arguments: [job],
-    options: {},
     shows: true,
     load: async () => (await import('./jobs-show.ts')).getJob,
   },
@@ -193,7 +176,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['executions', 'get'],
     about: 'show an execution with its attempts',
     arguments: [execution],
-    options: {},
     shows: true,
     load: async () => (await import('./executions-show.ts')).getExecution,
   },
@@ -265,7 +247,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['operations', 'get'],
     about: 'show the progress of an operation',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
-    options: {},
     shows: true,
     load: async () => (await import('./operations.ts')).getOperation,
   },
@@ -273,7 +254,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['operations', 'cancel'],
     about: 'cancel an operation; finished items stay done',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
-    options: {},
     load: async () => (await import('./operations.ts')).cancelOperation,
   },
   {
@@ -284,7 +264,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
       zone: jobFlags.zone,
       from: text('INSTANT', 'slots after this instant (now)'),
       count: text('N', 'number of slots, 1 to 100 (10)', { short: 'n' }),
-      stdin: { kind: 'flag', about: 'answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}' },
+      stdin: flag('answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}'),
     },
     local: true,
     load: async () => (await import('./next.ts')).runNext,
@@ -322,14 +302,12 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   {
     path: ['top'],
     about: 'live view: throughput, running, failing and waiting executions',
-    options: {},
     notes: 'q quits, p pauses. With --json a line for each second.',
     load: async () => (await import('./top.ts')).runTop,
   },
   {
     path: ['doctor'],
     about: 'check for common problems, and say how to fix them',
-    options: {},
     notes: 'Exit code 9 if a check fails.',
     load: async () => (await import('./doctor.ts')).runDoctor,
   },
@@ -337,7 +315,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['completion'],
     about: 'print the completion script of a shell',
     arguments: [{ name: 'SHELL', about: SHELLS.join(', '), choices: SHELLS }],
-    options: {},
     examples: ['source <(carillon completion bash)'],
     local: true,
     load: async () => (await import('./completion.ts')).printCompletion,
@@ -346,7 +323,6 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['__complete'],
     about: 'possible next words, for the completion scripts',
     arguments: [{ name: 'WORD', about: 'the words typed so far', many: true, optional: true }],
-    options: {},
     hidden: true,
     load: async () => {
       const { complete } = await import('./completion.ts')

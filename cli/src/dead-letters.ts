@@ -7,17 +7,17 @@ import { findJob, jobOf } from './find-job.ts'
 import { runBulk } from './follow-operation.ts'
 import { presentList } from './present-list.ts'
 import { Progress } from './progress.ts'
-import type { Cell, Column } from './table.ts'
+import type { Cell, ColumnOf } from './table.ts'
 import { instantCell, readInstant, writeAgo } from './times.ts'
 
-const columns: readonly Column[] = [
-  { title: 'EXECUTION ID' },
-  { title: 'JOB', flexible: true },
-  { title: 'GIVEN UP' },
-  { title: 'TRIES', align: 'right' },
-  { title: 'LAST ERROR', flexible: true },
-  { title: 'REASON', wideOnly: true },
-  { title: 'JOB ID', wideOnly: true },
+const columns: readonly ColumnOf<DeadLetter>[] = [
+  { title: 'EXECUTION ID', cell: (letter) => letter.execution_id },
+  { title: 'JOB', flexible: true, cell: (letter) => letter.job_name },
+  { title: 'GIVEN UP', cell: (letter, nowMs) => instantCell(letter.dlq_timestamp, nowMs) },
+  { title: 'TRIES', align: 'right', cell: (letter) => String(letter.total_attempts) },
+  { title: 'LAST ERROR', flexible: true, cell: lastErrorCell },
+  { title: 'REASON', wideOnly: true, cell: (letter) => letter.dlq_reason },
+  { title: 'JOB ID', wideOnly: true, cell: (letter) => letter.job_id },
 ]
 
 export async function listDeadLetters(context: Context): Promise<undefined> {
@@ -29,19 +29,13 @@ export async function listDeadLetters(context: Context): Promise<undefined> {
     ...values.fields({ error: 'error_type', reason: 'reason' }),
     ...(since !== undefined && { start_date: readInstant('since', since, 'past') }),
   }
-  let oldestAt: string | null = null
   return presentList(context, {
     name: 'dead_letters',
-    read: async (page) => {
-      const answer = await client.deadLetters.list({ ...query, ...page }, { signal }).page()
-      if (page.cursor === values.text('cursor')) oldestAt = answer.oldest_at
-      return { items: answer.dead_letters, pagination: answer.pagination }
-    },
+    list: (page) => client.deadLetters.list({ ...query, ...page }, { signal }),
     columns,
-    rowOf,
     none: ['No dead letters.'],
-    facts: () => ({ oldest_at: oldestAt }),
-    remarks: ({ total, total_capped: capped }, nowMs) => {
+    facts: ({ oldest_at }) => ({ oldest_at }),
+    remarks: ({ oldest_at: oldestAt, pagination: { total, total_capped: capped } }, nowMs) => {
       const oldest = oldestAt === null ? '' : `, the oldest ${writeAgo(Date.parse(oldestAt) - nowMs)}`
       return {
         before: `${total}${capped ? ' or more' : ''}${oldest}.`,
@@ -51,20 +45,8 @@ export async function listDeadLetters(context: Context): Promise<undefined> {
   })
 }
 
-function rowOf(letter: DeadLetter, nowMs: number): Cell[] {
-  const last = letter.error_history.at(-1)
-  return [
-    letter.execution_id,
-    letter.job_name,
-    instantCell(letter.dlq_timestamp, nowMs),
-    String(letter.total_attempts),
-    lastErrorCell(last),
-    letter.dlq_reason,
-    letter.job_id,
-  ]
-}
-
-function lastErrorCell(last: DeadLetter['error_history'][number] | undefined): Cell {
+function lastErrorCell({ error_history: errors }: DeadLetter): Cell {
+  const last = errors.at(-1)
   if (last === undefined) return ''
   const exact = `${last.type ?? ''}: ${last.message ?? ''}`
   return { text: last.http_status === null ? exact : `HTTP ${last.http_status}`, exact, tone: 'bad' }

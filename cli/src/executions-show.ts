@@ -1,50 +1,44 @@
 // `carillon executions list` and `carillon executions get`.
-import type { Attempt, Execution, ExecutionItem, ExecutionSearchQuery } from '@carillon/contract/execution.ts'
+import type {
+  Attempt,
+  Execution,
+  ExecutionItem,
+  ExecutionSearchQuery,
+  SkippedSlot,
+} from '@carillon/contract/execution.ts'
 import { targetOf } from '@carillon/contract/executors/list.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { jobOf } from './find-job.ts'
 import { present } from './present.ts'
 import { presentList } from './present-list.ts'
-import type { Cell, Column } from './table.ts'
+import type { Cell, ColumnOf } from './table.ts'
 import { cut } from './text.ts'
 import { durationCell, instantCell, readInstant, writeAgo, writeDuration } from './times.ts'
 import { statusCell } from './tone.ts'
 
-type Found = ExecutionItem & { job_name: string; job_id: string }
+const idColumn: ColumnOf<ExecutionItem> = { title: 'EXECUTION ID', cell: (item) => item.execution_id }
 
-/** `withJob`: also shows the job of each execution. */
-export function executionColumns(withJob: boolean): Column[] {
-  return [
-    { title: 'EXECUTION ID' },
-    ...(withJob ? [{ title: 'JOB', flexible: true }] : []),
-    { title: 'STATUS' },
-    { title: 'DUE' },
-    { title: 'TOOK', align: 'right' },
-    { title: 'TRY', align: 'right', wideOnly: true },
-    { title: 'KIND', wideOnly: true },
-    { title: 'ERROR', flexible: true, spare: true },
-    { title: 'STARTED', wideOnly: true },
-    { title: 'FINISHED', wideOnly: true },
-    ...(withJob ? [{ title: 'JOB ID', wideOnly: true }] : []),
-  ]
-}
+const factColumns: readonly ColumnOf<ExecutionItem>[] = [
+  { title: 'STATUS', cell: (item) => statusCell(item.status) },
+  { title: 'DUE', cell: (item, nowMs) => instantCell(item.scheduled_time, nowMs) },
+  { title: 'TOOK', align: 'right', cell: (item) => durationCell(item.duration_ms) },
+  { title: 'TRY', align: 'right', wideOnly: true, cell: (item) => String(item.attempt_number) },
+  { title: 'KIND', wideOnly: true, cell: (item) => item.kind },
+  { title: 'ERROR', flexible: true, spare: true, cell: (item) => errorCell(item.error) },
+  { title: 'STARTED', wideOnly: true, cell: (item, nowMs) => instantCell(item.started_at, nowMs) },
+  { title: 'FINISHED', wideOnly: true, cell: (item, nowMs) => instantCell(item.finished_at, nowMs) },
+]
 
-export function executionRow(item: ExecutionItem, nowMs: number, job?: { name: string; id: string }): Cell[] {
-  return [
-    item.execution_id,
-    ...(job === undefined ? [] : [job.name]),
-    statusCell(item.status),
-    instantCell(item.scheduled_time, nowMs),
-    durationCell(item.duration_ms),
-    String(item.attempt_number),
-    item.kind,
-    errorCell(item.error),
-    instantCell(item.started_at, nowMs),
-    instantCell(item.finished_at, nowMs),
-    ...(job === undefined ? [] : [job.id]),
-  ]
-}
+/** Of executions of a single job. */
+export const executionColumns = [idColumn, ...factColumns]
+
+const columnsWithJob: readonly ColumnOf<ExecutionItem & { job_name: string; job_id: string }>[] = [
+  idColumn,
+  { title: 'JOB', flexible: true, cell: (item) => item.job_name },
+  ...factColumns,
+  { title: 'JOB ID', wideOnly: true, cell: (item) => item.job_id },
+]
 
 function errorCell(error: ExecutionItem['error']): Cell {
   if (error === null) return ''
@@ -60,25 +54,23 @@ export async function listExecutions(context: Context): Promise<undefined> {
   const { client } = await context.connect()
   if (values.text('status') === 'SKIPPED') return listSkipped(context)
   const query = await readQuery(context)
-  return presentList<Found>(context, {
+  return presentList(context, {
     name: 'executions',
-    read: async (page) => {
-      const { executions, pagination } = await client.executions
-        .list({ ...query, ...page }, { signal })
-        .page()
-      return { items: executions, pagination }
-    },
-    columns: executionColumns(true),
-    rowOf: (item, nowMs) => executionRow(item, nowMs, { name: item.job_name, id: item.job_id }),
+    list: (page) => client.executions.list({ ...query, ...page }, { signal }),
+    columns: columnsWithJob,
     none: ['No execution matches.'],
   })
 }
 
-const skippedColumns: readonly Column[] = [
-  { title: 'SLOT' },
-  { title: 'STATUS' },
-  { title: 'WHY', flexible: true },
-  { title: 'EXECUTION ID', wideOnly: true },
+const skippedColumns: readonly ColumnOf<ExecutionItem | SkippedSlot>[] = [
+  { title: 'SLOT', cell: (item) => item.scheduled_time },
+  { title: 'STATUS', cell: (item) => statusCell(item.status) },
+  {
+    title: 'WHY',
+    flexible: true,
+    cell: (item) => ('reason' in item ? item.reason : (item.skipped?.message ?? '')),
+  },
+  { title: 'EXECUTION ID', wideOnly: true, cell: (item) => item.execution_id ?? '' },
 ]
 
 /** Slots that have no execution, and executions that never got their turn: for a single job, as the API lists them. */
@@ -89,18 +81,8 @@ async function listSkipped(context: Context): Promise<undefined> {
     throw new CliError(EXIT.usage, 'executions list: --status skipped needs --job JOB.')
   return presentList(context, {
     name: 'executions',
-    read: async (page) => {
-      const list = client.jobs.executions(jobId, { ...query, ...page }, { signal: context.signal })
-      const { executions, pagination } = await list.page()
-      return { items: executions, pagination }
-    },
+    list: (page) => client.jobs.executions(jobId, { ...query, ...page }, { signal: context.signal }),
     columns: skippedColumns,
-    rowOf: (item) => [
-      item.scheduled_time,
-      statusCell(item.status),
-      'reason' in item ? item.reason : (item.skipped?.message ?? ''),
-      item.execution_id ?? '',
-    ],
     none: ['No slot was skipped.'],
   })
 }
@@ -131,45 +113,30 @@ export async function getExecution(context: Context): Promise<undefined> {
       text: () =>
         out.fields(fieldsOf(execution, job.name, nowMs)) +
         (out.terminal && execution.attempts.length > 0
-          ? `\n${out.table(attemptColumns, execution.attempts.map(attemptRow))}`
+          ? `\n${out.table(attemptColumns, execution.attempts, nowMs)}`
           : ''),
     }
   })
 }
 
-const attemptColumns: readonly Column[] = [
-  { title: 'TRY', align: 'right' },
-  { title: 'OUTCOME' },
-  { title: 'STARTED' },
-  { title: 'TOOK', align: 'right' },
-  { title: 'HTTP', align: 'right' },
-  { title: 'ERROR', flexible: true },
-  { title: 'WORKER', wideOnly: true },
+const attemptColumns: readonly ColumnOf<Attempt>[] = [
+  { title: 'TRY', align: 'right', cell: (attempt) => String(attempt.attempt_number) },
+  { title: 'OUTCOME', cell: (attempt) => statusCell(attempt.outcome.toUpperCase()) },
+  { title: 'STARTED', cell: (attempt) => attempt.started_at ?? '' },
+  { title: 'TOOK', align: 'right', cell: (attempt) => durationCell(attempt.duration_ms) },
+  { title: 'HTTP', align: 'right', cell: (attempt) => String(attempt.http_status ?? '') },
+  { title: 'ERROR', flexible: true, cell: (attempt) => wholeErrorCell(attempt.error) ?? '' },
+  { title: 'WORKER', wideOnly: true, cell: (attempt) => attempt.worker_id ?? '' },
 ]
 
-function attemptRow(attempt: Attempt): Cell[] {
-  const { outcome, error } = attempt
-  return [
-    String(attempt.attempt_number),
-    statusCell(outcome.toUpperCase()),
-    attempt.started_at ?? '',
-    durationCell(attempt.duration_ms),
-    attempt.http_status === null ? '' : String(attempt.http_status),
-    error === null ? '' : { text: `${error.type}: ${error.message}`, tone: 'bad' },
-    attempt.worker_id ?? '',
-  ]
+function wholeErrorCell(error: Attempt['error']): Cell | null {
+  return error === null ? null : { text: `${error.type}: ${error.message}`, tone: 'bad' }
 }
 
 const answerLengthMax = 200
 
-function answerCell({
-  http_status: status,
-  body_preview: body,
-}: {
-  http_status: number
-  body_preview: string | null
-}): Cell {
-  const exact = `${status} ${body ?? ''}`
+function answerCell(answer: NonNullable<Execution['callback_response']>): Cell {
+  const exact = `${answer.http_status} ${answer.body_preview ?? ''}`
   return { text: cut(exact, answerLengthMax), exact }
 }
 
@@ -191,7 +158,7 @@ function fieldsOf(execution: Execution, jobName: string, nowMs: number): [string
     ['took', execution.duration_ms === null ? null : durationCell(execution.duration_ms)],
     ['next attempt', execution.retry_at === null ? null : instantCell(execution.retry_at, nowMs)],
     ['progress', progress === null ? null : `${fraction}${progress.message ?? ''}`],
-    ['error', error === null ? null : { text: `${error.type}: ${error.message}`, tone: 'bad' }],
+    ['error', wholeErrorCell(error)],
     ['skipped', execution.skipped?.message ?? null],
     ['dead letter', execution.dead_letter ? { text: 'yes', tone: 'bad' } : null],
     ['calls', targetOf(execution)],

@@ -1,6 +1,6 @@
 // Help, written from the table of commands.
 import { version } from '@carillon/server/process/version.ts'
-import { type ArgumentSpec, type Command, type OptionSpec, optionsOf } from './command.ts'
+import { type ArgumentSpec, type Command, isOwnOption, type OptionSpec, optionsOf } from './command.ts'
 import { pad } from './text.ts'
 
 const optionWidth = 27
@@ -38,8 +38,9 @@ export function writeGroupHelp(group: string, commands: readonly Command[]): str
 
 export function writeCommandHelp(command: Command): string {
   const { about, arguments: args = [], notes, examples = [] } = command
-  const own = Object.entries(optionsOf(command)).filter(([name]) => command.options[name] !== undefined)
-  const common = Object.entries(optionsOf(command)).filter(([name]) => command.options[name] === undefined)
+  const options = Object.entries(optionsOf(command))
+  const own = options.filter(([name]) => isOwnOption(command, name))
+  const common = options.filter(([name]) => !isOwnOption(command, name))
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? '' : `\n${title}\n${lines.join('\n')}\n`
   return [

@@ -9,7 +9,7 @@ import {
 import type { FieldsByName } from '@carillon/contract/executors/facts.ts'
 import { EXECUTOR_FACTS, EXECUTORS, type Executor, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { Client } from '@carillon/sdk'
-import type { OptionSpecs } from './command.ts'
+import { list, number, type OptionSpecs, text } from './command.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { findJob } from './find-job.ts'
@@ -18,65 +18,37 @@ import { readPayload } from './payload.ts'
 import { readSeconds } from './times.ts'
 
 export const jobFlags = {
-  name: { kind: 'text', value: 'TEXT', about: 'the display name' },
-  'job-key': { kind: 'text', value: 'KEY', about: 'your own unique identifier: a-z 0-9 . _ -' },
-  description: { kind: 'text', value: 'TEXT', about: 'a note for later readers' },
-  schedule: {
-    kind: 'text',
+  name: text('TEXT', 'the display name'),
+  'job-key': text('KEY', 'your own unique identifier: a-z 0-9 . _ -'),
+  description: text('TEXT', 'a note for later readers'),
+  schedule: text('WHEN', 'cron, ISO 8601 or English ("weekdays at 9"); now or an instant: once', {
     short: 's',
-    value: 'WHEN',
-    about: 'cron, ISO 8601 or English ("weekdays at 9"); now or an instant: once',
-  },
-  zone: {
-    kind: 'text',
-    alias: 'tz',
-    value: 'ZONE',
-    about: 'the time zone of the schedule, such as Europe/Berlin',
-  },
-  after: {
-    kind: 'list',
-    value: 'JOB[:RULE]',
-    about: `run after this job; RULE: ${DEPENDENCY_RULES.join(', ')}`,
-    completes: 'job',
-  },
+  }),
+  zone: text('ZONE', 'the time zone of the schedule, such as Europe/Berlin', { alias: 'tz' }),
+  after: list('JOB[:RULE]', `run after this job; RULE: ${DEPENDENCY_RULES.join(', ')}`, { completes: 'job' }),
   ...executorFlags(),
-  payload: {
-    kind: 'text',
-    value: 'JSON',
-    about: 'the input: JSON, a text, @FILE, or - for stdin',
-  },
-  timeout: { kind: 'text', value: 'TIME', about: 'time-out of an attempt: 30s, 5m, 2h' },
-  'total-timeout': { kind: 'text', value: 'TIME', about: 'time-out of all attempts together' },
-  'heartbeat-timeout': {
-    kind: 'text',
-    value: 'TIME',
-    about: 'maximum time between heartbeats of an attempt',
-  },
-  retries: { kind: 'number', value: 'N', about: 'retries after the first attempt' },
-  backoff: {
-    kind: 'text',
-    value: 'HOW',
+  payload: text('JSON', 'the input: JSON, a text, @FILE, or - for stdin'),
+  timeout: text('TIME', 'time-out of an attempt: 30s, 5m, 2h'),
+  'total-timeout': text('TIME', 'time-out of all attempts together'),
+  'heartbeat-timeout': text('TIME', 'maximum time between heartbeats of an attempt'),
+  retries: number('N', 'retries after the first attempt'),
+  backoff: text('HOW', 'growth of the delay between attempts: fixed, linear, exponential', {
     choices: BACKOFFS,
-    about: 'growth of the delay between attempts: fixed, linear, exponential',
-  },
-  'retry-delay': { kind: 'text', value: 'TIME', about: 'delay before the first retry' },
-  priority: { kind: 'number', value: 'N', about: '1 (highest) to 10' },
-  tag: { kind: 'list', value: 'TAG', about: 'a tag to find the job by' },
-  overlap: {
-    kind: 'text',
-    value: 'POLICY',
-    choices: OVERLAP_POLICIES,
-    about: `policy while an earlier execution runs: ${OVERLAP_POLICIES.join(', ').toLowerCase()}`,
-  },
-  misfire: {
-    kind: 'text',
-    value: 'POLICY',
+  }),
+  'retry-delay': text('TIME', 'delay before the first retry'),
+  priority: number('N', '1 (highest) to 10'),
+  tag: list('TAG', 'a tag to find the job by'),
+  overlap: text(
+    'POLICY',
+    `policy while an earlier execution runs: ${OVERLAP_POLICIES.join(', ').toLowerCase()}`,
+    { choices: OVERLAP_POLICIES },
+  ),
+  misfire: text('POLICY', `policy for missed slots: ${MISFIRE_POLICIES.join(', ').toLowerCase()}`, {
     choices: MISFIRE_POLICIES,
-    about: `policy for missed slots: ${MISFIRE_POLICIES.join(', ').toLowerCase()}`,
-  },
-  jitter: { kind: 'text', value: 'TIME', about: 'delay slots by up to this' },
-  concurrency: { kind: 'number', value: 'N', about: 'maximum number of executions at once' },
-  metadata: { kind: 'list', value: 'NAME=VALUE', about: 'your own data; not interpreted' },
+  }),
+  jitter: text('TIME', 'delay slots by up to this'),
+  concurrency: number('N', 'maximum number of executions at once'),
+  metadata: list('NAME=VALUE', 'your own data; not interpreted'),
 } as const satisfies OptionSpecs
 
 type Part = Record<string, unknown>

@@ -2,26 +2,30 @@
 import type { Job, JobDetails, JobListQuery } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
-import { executionColumns, executionRow } from './executions-show.ts'
+import { executionColumns } from './executions-show.ts'
 import { findJob, wordOf } from './find-job.ts'
 import { rateCell, writeRetries, writeSchedule, writeTarget } from './job-text.ts'
 import { present } from './present.ts'
 import { presentList } from './present-list.ts'
-import type { Cell, Column } from './table.ts'
+import type { Cell, ColumnOf } from './table.ts'
 import { instantCell, writeAgo, writeDuration } from './times.ts'
 import { statusCell } from './tone.ts'
 
-const columns: readonly Column[] = [
-  { title: 'JOB ID', wideOnly: true },
-  { title: 'KEY', flexible: true },
-  { title: 'NAME', flexible: true },
-  { title: 'STATUS' },
-  { title: 'SCHEDULE', flexible: true },
-  { title: 'NEXT RUN' },
-  { title: 'LAST RUN', spare: true },
-  { title: 'PRIORITY', align: 'right', wideOnly: true },
-  { title: 'TAGS', wideOnly: true },
-  { title: 'CALLS', wideOnly: true },
+const columns: readonly ColumnOf<Job>[] = [
+  { title: 'JOB ID', wideOnly: true, cell: (job) => job.job_id },
+  { title: 'KEY', flexible: true, cell: (job) => job.key ?? { text: '–', exact: '', tone: 'dim' } },
+  { title: 'NAME', flexible: true, cell: (job) => job.name },
+  { title: 'STATUS', cell: (job) => statusCell(job.status) },
+  { title: 'SCHEDULE', flexible: true, cell: writeSchedule },
+  { title: 'NEXT RUN', cell: ({ schedule }, nowMs) => instantCell(schedule?.next_run_at, nowMs) },
+  {
+    title: 'LAST RUN',
+    spare: true,
+    cell: ({ schedule }, nowMs) => instantCell(schedule?.last_run_at, nowMs),
+  },
+  { title: 'PRIORITY', align: 'right', wideOnly: true, cell: (job) => String(job.priority) },
+  { title: 'TAGS', wideOnly: true, cell: (job) => job.tags.join(',') },
+  { title: 'CALLS', wideOnly: true, cell: writeTarget },
 ]
 
 export async function listJobs(context: Context): Promise<undefined> {
@@ -30,12 +34,8 @@ export async function listJobs(context: Context): Promise<undefined> {
   const query = values.fields<JobListQuery>({ status: 'status', tag: 'tag', search: 'q' })
   return presentList(context, {
     name: 'jobs',
-    read: async (page) => {
-      const { jobs, pagination } = await client.jobs.list({ ...query, ...page }, { signal }).page()
-      return { items: jobs, pagination }
-    },
+    list: (page) => client.jobs.list({ ...query, ...page }, { signal }),
     columns,
-    rowOf,
     none: Object.keys(query).length === 0 ? noJobs : ['No job matches.'],
   })
 }
@@ -44,21 +44,6 @@ const noJobs = [
   'There are no jobs yet. The first one:',
   '  carillon jobs create --name hello --schedule "every 5 minutes" --callback-url http://127.0.0.1:7420/echo',
 ]
-
-function rowOf(job: Job, nowMs: number): Cell[] {
-  return [
-    job.job_id,
-    job.key ?? { text: '–', exact: '', tone: 'dim' },
-    job.name,
-    statusCell(job.status),
-    writeSchedule(job),
-    instantCell(job.schedule?.next_run_at, nowMs),
-    instantCell(job.schedule?.last_run_at, nowMs),
-    String(job.priority),
-    job.tags.join(','),
-    writeTarget(job),
-  ]
-}
 
 const recentCount = 5
 
@@ -69,16 +54,17 @@ export async function getJob(context: Context): Promise<undefined> {
   return present(context, async () => {
     const job = await client.jobs.get(jobId, { signal })
     if (out.json) return { json: job, text: () => '' }
-    const recent = await client.executions.list({ job_id: jobId, limit: recentCount }, { signal }).page()
+    const { executions } = await client.executions
+      .list({ job_id: jobId, limit: recentCount }, { signal })
+      .page()
     const why = job.status === 'DELETED' ? null : (await client.jobs.why(jobId, {}, { signal })).answer
     const parents = await namesOfParents(client, job)
     const nowMs = Date.now()
-    const rows = recent.executions.map((execution) => executionRow(execution, nowMs))
     return {
       json: job,
       text: () =>
         out.fields(fieldsOf(job, { why, parents }, nowMs)) +
-        (out.terminal && rows.length > 0 ? `\n${out.table(executionColumns(false), rows)}` : ''),
+        (out.terminal && executions.length > 0 ? `\n${out.table(executionColumns, executions, nowMs)}` : ''),
     }
   })
 }

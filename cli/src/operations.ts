@@ -4,46 +4,33 @@ import type { Context } from './context.ts'
 import { present } from './present.ts'
 import { presentList } from './present-list.ts'
 import { writeProgress } from './progress.ts'
-import type { Cell, Column } from './table.ts'
+import type { ColumnOf } from './table.ts'
 import { instantCell } from './times.ts'
 import { statusCell } from './tone.ts'
 
-const columns: readonly Column[] = [
-  { title: 'OPERATION ID' },
-  { title: 'KIND' },
-  { title: 'STATUS' },
-  { title: 'DONE', align: 'right' },
-  { title: 'TOTAL', align: 'right' },
-  { title: 'ASKED' },
-  { title: 'FILTER', flexible: true, wideOnly: true },
-  { title: 'BY', wideOnly: true },
+const columns: readonly ColumnOf<Operation>[] = [
+  { title: 'OPERATION ID', cell: (operation) => operation.operation_id },
+  { title: 'KIND', cell: (operation) => operation.kind },
+  { title: 'STATUS', cell: (operation) => statusCell(operation.status) },
+  { title: 'DONE', align: 'right', cell: ({ progress }) => String(progress.done) },
+  {
+    title: 'TOTAL',
+    align: 'right',
+    cell: ({ progress: { total, total_capped: capped } }) => `${total}${capped ? '+' : ''}`,
+  },
+  { title: 'ASKED', cell: (operation, nowMs) => instantCell(operation.created_at, nowMs) },
+  { title: 'FILTER', flexible: true, wideOnly: true, cell: ({ filter }) => JSON.stringify(filter) },
+  { title: 'BY', wideOnly: true, cell: (operation) => operation.created_by },
 ]
 
 export async function listOperations(context: Context): Promise<undefined> {
   const { client } = await context.connect()
   return presentList(context, {
     name: 'operations',
-    read: async (page) => {
-      const { operations, pagination } = await client.operations.list(page, { signal: context.signal }).page()
-      return { items: operations, pagination }
-    },
+    list: (page) => client.operations.list(page, { signal: context.signal }),
     columns,
-    rowOf,
     none: ['No operations in the last 7 days.'],
   })
-}
-
-function rowOf({ progress, ...operation }: Operation, nowMs: number): Cell[] {
-  return [
-    operation.operation_id,
-    operation.kind,
-    statusCell(operation.status),
-    String(progress.done),
-    `${progress.total}${progress.total_capped ? '+' : ''}`,
-    instantCell(operation.created_at, nowMs),
-    JSON.stringify(operation.filter),
-    operation.created_by,
-  ]
 }
 
 export async function getOperation(context: Context): Promise<undefined> {

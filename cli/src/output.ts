@@ -1,7 +1,7 @@
 // Where a command writes: data on stdout, talk on stderr; JSON when it was asked for.
 import { describeFailure, writeFailure } from './exit-code.ts'
 import type { Io } from './io.ts'
-import { type Cell, type Column, type Look, writeTable } from './table.ts'
+import { type Cell, type ColumnOf, type Look, writeTable } from './table.ts'
 import { clean, cleanLines, pad } from './text.ts'
 import { type Paint, paintFor, type Tone } from './tone.ts'
 
@@ -67,7 +67,8 @@ export class Output {
     else this.#io.stderr.write(`${this.paintTalk(cleanLines(writeFailure(error)), undefined)}\n`)
   }
 
-  table(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
+  table<Item>(columns: readonly ColumnOf<Item>[], items: readonly Item[], nowMs: number): string {
+    const rows = items.map((item) => columns.map(({ cell }) => cell(item, nowMs)))
     return writeTable(columns, rows, this.look)
   }
 

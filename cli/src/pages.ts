@@ -7,10 +7,10 @@ const pageMax = 200
 const listDefault = 50
 const listMax = 100_000
 
-export interface Pages<Item> {
-  items: Item[]
-  pagination: Pagination
-}
+export type PageQuery = { limit: number; cursor?: string }
+
+/** A reply of the API with a page of a list, whose items have this name. */
+export type Page<Name extends string, Item> = Record<Name, readonly Item[]> & { pagination: Pagination }
 
 export function readLimit(values: Values): number {
   const limit = values.number('limit') ?? listDefault
@@ -20,24 +20,23 @@ export function readLimit(values: Values): number {
 }
 
 /** The pagination covers all the pages read: `next_cursor` leads to the items after them. */
-export async function readPages<Item>(
+export async function readPages<Name extends string, Item, Reply extends Page<Name, Item>>(
+  name: Name,
   limit: number,
-  first: string | undefined,
-  read: (page: { limit: number; cursor?: string }) => Promise<Pages<Item>>,
-): Promise<Pages<Item>> {
+  firstCursor: string | undefined,
+  list: (query: PageQuery) => { page(): Promise<Reply> },
+): Promise<{ items: Item[]; first: Reply; pagination: Pagination }> {
   const items: Item[] = []
-  let cursor = first
-  let total: Pagination | null = null
+  let cursor = firstCursor
+  let first: Reply | null = null
   for (;;) {
-    const page = await read({
-      limit: Math.min(pageMax, limit - items.length),
-      ...(cursor === undefined ? {} : { cursor }),
-    })
-    items.push(...page.items)
-    total ??= page.pagination
+    const size = Math.min(pageMax, limit - items.length)
+    const page = await list({ limit: size, ...(cursor !== undefined && { cursor }) }).page()
+    items.push(...page[name])
+    first ??= page
     const next = page.pagination.next_cursor
     if (next === null || items.length >= limit)
-      return { items, pagination: { ...total, limit, next_cursor: next } }
+      return { items, first, pagination: { ...first.pagination, limit, next_cursor: next } }
     cursor = next
   }
 }

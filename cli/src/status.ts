@@ -1,19 +1,20 @@
 // `carillon status`: readiness of the server, and its workers. Needs no key for the first half.
+import type { WorkerList } from '@carillon/contract/worker.ts'
 import { createClient } from '@carillon/sdk'
 import { readAddress } from './connection.ts'
 import type { Context } from './context.ts'
 import { EXIT } from './exit-code.ts'
 import { present } from './present.ts'
-import type { Column } from './table.ts'
+import type { ColumnOf } from './table.ts'
 import { statusCell } from './tone.ts'
 
-const columns: readonly Column[] = [
-  { title: 'WORKER ID' },
-  { title: 'HOST', flexible: true },
-  { title: 'STATUS' },
-  { title: 'LOAD', align: 'right' },
-  { title: 'CAPACITY', align: 'right' },
-  { title: 'RUNS', flexible: true },
+const columns: readonly ColumnOf<WorkerList['workers'][number]>[] = [
+  { title: 'WORKER ID', cell: (worker) => worker.worker_id },
+  { title: 'HOST', flexible: true, cell: (worker) => worker.host },
+  { title: 'STATUS', cell: (worker) => statusCell(worker.status) },
+  { title: 'LOAD', align: 'right', cell: (worker) => String(worker.current_load) },
+  { title: 'CAPACITY', align: 'right', cell: (worker) => String(worker.capacity) },
+  { title: 'RUNS', flexible: true, cell: ({ executors, handlers }) => [...executors, ...handlers].join(',') },
 ]
 
 export async function showStatus(context: Context): Promise<number | undefined> {
@@ -28,18 +29,11 @@ export async function showStatus(context: Context): Promise<number | undefined> 
     const workers = key === null ? [] : (await client.workers.list({ signal })).workers
     const head = out.paint(isReady ? 'ready' : 'not ready', isReady ? 'good' : 'bad')
     const lines = Object.entries(checks).map(([name, state]) => `  ${name}: ${state}\n`)
-    const rows = workers.map((worker) => [
-      worker.worker_id,
-      worker.host,
-      statusCell(worker.status),
-      String(worker.current_load),
-      String(worker.capacity),
-      [...worker.executors, ...worker.handlers].join(','),
-    ])
+    const table = workers.length === 0 ? '' : out.table(columns, workers, Date.now())
     return {
       json: { url, status, version, roles, checks, ...(key === null ? {} : { workers }) },
       text: () =>
-        `${head}  Carillon ${version} at ${url}, roles ${roles.join(', ')}\n${lines.join('')}${rows.length === 0 ? '' : `${out.terminal ? '\n' : ''}${out.table(columns, rows)}`}`,
+        `${head}  Carillon ${version} at ${url}, roles ${roles.join(', ')}\n${lines.join('')}${table && out.terminal ? '\n' : ''}${table}`,
       say: key === null ? ['With --key KEY it shows the workers, too.'] : [],
     }
   })

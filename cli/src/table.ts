@@ -11,8 +11,11 @@ export interface Column {
   spare?: boolean
   /** On a terminal only with `--wide`; programs get it always. */
   wideOnly?: boolean
-  /** Only on a terminal: a program can do without. */
-  screenOnly?: boolean
+}
+
+/** A column with the cell that it has for an item. */
+export interface ColumnOf<Item> extends Column {
+  cell: (item: Item, nowMs: number) => Cell
 }
 
 /** `exact` is the form for `--wide` and programs, where it differs: an instant instead of "2m ago". */
@@ -35,7 +38,7 @@ export function writeTable(
   rows: readonly (readonly Cell[])[],
   look: Look,
 ): string {
-  if (!look.terminal) return writeTabs(columns, rows)
+  if (!look.terminal) return writeTabs(rows)
   const natural = columns.map((column, i) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(toCell(row[i] ?? '', look.wide).text))),
   )
@@ -93,15 +96,6 @@ function narrow(widths: number[], shown: readonly number[], columns: readonly Co
 }
 
 // No head: `cut -f1` and `while read` get data only. docs/cli.md lists the columns.
-function writeTabs(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
-  const kept = columns.map((_, i) => i).filter((i) => columns[i]!.screenOnly !== true)
-  return rows
-    .map((row) => {
-      const texts = kept.map((i) => {
-        const cell = row[i] ?? ''
-        return clean(typeof cell === 'string' ? cell : (cell.exact ?? cell.text))
-      })
-      return `${texts.join('\t')}\n`
-    })
-    .join('')
+function writeTabs(rows: readonly (readonly Cell[])[]): string {
+  return rows.map((row) => `${row.map((cell) => toCell(cell, true).text).join('\t')}\n`).join('')
 }

@@ -23,17 +23,8 @@ export interface Pulse {
   capped: boolean
 }
 
-export interface Seen {
-  executionId: string
-  jobId: string
-  jobName: string
-  status: string
-  attempt: number
-  startedAt: string | null
-  finishedAt: string | null
-  durationMs: number | null
-  errorType: string | null
-}
+/** An execution as the event stream tells it. */
+export type Seen = EventData['executions']['items'][number]
 
 export interface Failing {
   jobName: string
@@ -66,9 +57,9 @@ export async function* readTop(connection: Connection, signal: AbortSignal): Asy
       try {
         for await (const { id, name, data } of readEvents(answer.body)) {
           lastId = id ?? lastId
-          if (name === 'pulse') yield { kind: 'pulse', pulse: toPulse(data as StreamPulse) }
+          if (name === 'pulse') yield { kind: 'pulse', pulse: toPulse(data as EventData['pulse']) }
           if (name === 'executions')
-            yield { kind: 'executions', items: (data as { items: StreamExecution[] }).items.map(toSeen) }
+            yield { kind: 'executions', items: (data as EventData['executions']).items }
         }
       } catch {
         signal.throwIfAborted()
@@ -110,27 +101,10 @@ async function openStream(
   return answer.ok && answer.body !== null ? (answer as EventStream) : 'away'
 }
 
-type StreamPulse = EventData['pulse']
-type StreamExecution = EventData['executions']['items'][number]
-
-function toPulse(pulse: StreamPulse): Pulse {
+function toPulse(pulse: EventData['pulse']): Pulse {
   const { started, succeeded, failed, timed_out: timedOut, running, waiting } = pulse
   const counts = { started, succeeded, failed: failed + timedOut, running, waiting }
   return { atMs: Date.parse(pulse.as_of), seconds: 1, capped: false, ...counts }
-}
-
-function toSeen(item: StreamExecution): Seen {
-  return {
-    executionId: item.execution_id,
-    jobId: item.job_id,
-    jobName: item.job_name,
-    status: item.status,
-    attempt: item.attempt_number,
-    startedAt: item.started_at,
-    finishedAt: item.finished_at,
-    durationMs: item.duration_ms,
-    errorType: item.error_type,
-  }
 }
 
 /** Polls the newest executions: one that was not there before has started, one that had not ended before has ended. */
@@ -144,7 +118,7 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
       client.executions.list({ limit: 1, status: 'PENDING' }, { signal }).page(),
     ])
     const before: ReadonlyMap<string, string> | null = known
-    const fresh = before === null ? [] : items.filter((one) => before.get(one.executionId) !== one.status)
+    const fresh = before === null ? [] : items.filter((one) => before.get(one.execution_id) !== one.status)
     const count = (judge: (one: Seen) => boolean) => fresh.filter(judge).length
     const nowMs = Date.now()
     yield { kind: 'executions', items: before === null ? items : fresh }
@@ -153,7 +127,7 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
       pulse: {
         atMs: nowMs,
         seconds: Math.max(1, (nowMs - lastMs) / 1_000),
-        started: count((one) => one.startedAt !== null && !isUnderWay(before?.get(one.executionId))),
+        started: count((one) => one.started_at !== null && !isUnderWay(before?.get(one.execution_id))),
         succeeded: count((one) => one.status === 'SUCCEEDED'),
         failed: count((one) => one.status === 'FAILED' || one.status === 'TIMED_OUT'),
         running: running.pagination.total,
@@ -161,7 +135,7 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
         capped: running.pagination.total_capped || waiting.pagination.total_capped,
       },
     }
-    known = new Map(items.map(({ executionId, status }) => [executionId, status]))
+    known = new Map(items.map(({ execution_id: id, status }) => [id, status]))
     lastMs = nowMs
     await wait(pollMs, signal)
   }
@@ -187,7 +161,7 @@ export async function readFailures(
 /** Oldest first. */
 async function readNewest(client: Client, signal: AbortSignal): Promise<Seen[]> {
   const { executions } = await client.executions.list({ limit: pollPage }, { signal }).page()
-  return executions.map((one) => toSeen({ ...one, error_type: one.error?.type ?? null })).toReversed()
+  return executions.map((one) => ({ ...one, error_type: one.error?.type ?? null })).toReversed()
 }
 
 function isUnderWay(status: string | undefined): boolean {

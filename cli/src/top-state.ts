@@ -45,19 +45,20 @@ export function take(state: TopState, event: TopEvent): void {
 }
 
 function takeExecution(state: TopState, item: Seen): void {
-  const { executionId, status } = item
-  state.running.delete(executionId)
+  const { execution_id: id, status } = item
+  state.running.delete(id)
   if (status === 'RUNNING' || status === 'CANCELLING') {
-    if (state.running.size < runningMax) state.running.set(executionId, item)
+    if (state.running.size < runningMax) state.running.set(id, item)
     return
   }
   if (status === 'PENDING' || status === 'WAITING_DEPENDENCIES') return
-  state.ended = [item, ...state.ended.filter((one) => one.executionId !== executionId)].slice(0, endedMax)
+  state.ended = [item, ...state.ended.filter((one) => one.execution_id !== id)].slice(0, endedMax)
   if (status === 'FAILED' || status === 'TIMED_OUT' || status === 'RETRYING') takeFailure(state, item)
 }
 
-function takeFailure({ failing }: TopState, { jobId, jobName, errorType, status, finishedAt }: Seen): void {
-  const type = errorType ?? status
+function takeFailure({ failing }: TopState, item: Seen): void {
+  const { job_id: jobId, job_name: jobName, finished_at: finishedAt } = item
+  const type = item.error_type ?? item.status
   const key = `${jobId} ${type}`
   const count = (failing.get(key)?.count ?? 0) + 1
   const lastMs = finishedAt === null ? Date.now() : Date.parse(finishedAt)

@@ -18,15 +18,16 @@ const look: TopLook = {
 function seen(n: number, change: Partial<Seen> = {}): Seen {
   const at = new Date(nowMs - 1_000).toISOString()
   return {
-    executionId: `e${n}`,
-    jobId: `j${n % 3}`,
-    jobName: `Job ${n % 3} \u001b[31m日本語 with a name that is far too long for any line of a terminal`,
+    execution_id: `e${n}`,
+    job_id: `j${n % 3}`,
+    job_name: `Job ${n % 3} \u001b[31m日本語 with a name that is far too long for any line of a terminal`,
     status: 'SUCCEEDED',
-    attempt: 1,
-    startedAt: at,
-    finishedAt: at,
-    durationMs: 12,
-    errorType: null,
+    attempt_number: 1,
+    scheduled_time: at,
+    started_at: at,
+    finished_at: at,
+    duration_ms: 12,
+    error_type: null,
     ...change,
   }
 }
@@ -38,8 +39,8 @@ function busyState() {
     const counts = { started: i % 50, succeeded: i % 40, failed: i % 3, running: 7, waiting: 2 }
     take(state, { kind: 'pulse', pulse: { atMs: nowMs - 200, seconds: 1, capped: false, ...counts } })
     const status = i % 3 === 0 ? 'FAILED' : i % 3 === 1 ? 'RUNNING' : 'SUCCEEDED'
-    const change = status === 'RUNNING' ? { finishedAt: null, durationMs: null } : {}
-    take(state, { kind: 'executions', items: [seen(i, { status, ...change, errorType: `TYPE_${i % 30}` })] })
+    const change = status === 'RUNNING' ? { finished_at: null, duration_ms: null } : {}
+    take(state, { kind: 'executions', items: [seen(i, { status, ...change, error_type: `TYPE_${i % 30}` })] })
   }
   state.workers = { count: 2, load: 7, capacity: 4_000 }
   state.deadLetters = { count: 3, capped: false }
@@ -76,7 +77,7 @@ test('the screen shows throughput and the running, failing and waiting execution
 
 test('an execution that ended is not shown as running', () => {
   const state = createTopState()
-  take(state, { kind: 'executions', items: [seen(1, { status: 'RUNNING', finishedAt: null })] })
+  take(state, { kind: 'executions', items: [seen(1, { status: 'RUNNING', finished_at: null })] })
   take(state, { kind: 'executions', items: [seen(1)] })
   assert.equal(state.running.size, 0)
   assert.equal(state.ended.length, 1)
@@ -85,7 +86,7 @@ test('an execution that ended is not shown as running', () => {
 test('the collected data is bounded', () => {
   const state = createTopState()
   for (let i = 0; i < 5_000; i++) {
-    take(state, { kind: 'executions', items: [seen(i, { status: 'FAILED', jobId: `j${i}` })] })
+    take(state, { kind: 'executions', items: [seen(i, { status: 'FAILED', job_id: `j${i}` })] })
     take(state, { kind: 'executions', items: [seen(i + 10_000, { status: 'RUNNING' })] })
   }
   assert(state.failing.size <= 200 && state.ended.length <= 50 && state.running.size <= 1_000)

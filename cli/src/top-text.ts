@@ -126,10 +126,10 @@ function recentLines(state: TopState, { width, paint, nowMs }: TopLook, room: nu
   const nameWidth = Math.max(8, width - 13 - 8 - 10 - 6)
   const rows = items.map((item) => {
     const { text, tone } = statusCell(item.status)
-    const since = item.startedAt === null ? null : nowMs - Date.parse(item.startedAt)
-    const took = item.finishedAt === null && item.status === 'RUNNING' ? since : item.durationMs
-    const ended = item.finishedAt === null ? '' : writeAgo(Date.parse(item.finishedAt) - nowMs)
-    const name = pad(cut(clean(item.jobName), nameWidth), nameWidth)
+    const since = item.started_at === null ? null : nowMs - Date.parse(item.started_at)
+    const took = item.finished_at === null && item.status === 'RUNNING' ? since : item.duration_ms
+    const ended = item.finished_at === null ? '' : writeAgo(Date.parse(item.finished_at) - nowMs)
+    const name = pad(cut(clean(item.job_name), nameWidth), nameWidth)
     const times = `${pad(took === null ? '' : writeDuration(Math.max(0, took)), 8, 'right')}  ${pad(ended, 10, 'right')}`
     return `${paint(pad(text, 13), tone)}  ${name}  ${times}`
   })

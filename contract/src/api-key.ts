@@ -1,6 +1,6 @@
 // API keys. Only the response to the call that created it contains the key itself.
 import Type from 'typebox'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import {
   describedObject,
   idOrNull,
@@ -9,6 +9,7 @@ import {
   oneOf,
   optionalFlag,
   optionalText,
+  requestObject,
   strict,
   strictObject,
   uuid,
@@ -24,7 +25,8 @@ const name = Type.String({
 const scope = oneOf(SCOPES)
 const expiresText = 'Expiry of the key: an instant in the future, such as 2030-01-31T09:00:00Z.'
 
-export const ApiKeyRequest = Type.Object(
+export const ApiKeyRequest = requestObject(
+  [{ name: 'deploy', scopes: ['write'], expires_at: '2030-01-31T09:00:00Z' }],
   {
     name,
     scopes: Type.Array(scope, {
@@ -40,7 +42,6 @@ export const ApiKeyRequest = Type.Object(
         'A key for every tenant and for operating the installation. Only operators can create one.',
     }),
   },
-  { ...strict, examples: [{ name: 'deploy', scopes: ['write'], expires_at: '2030-01-31T09:00:00Z' }] },
 )
 export type ApiKeyRequest = Type.Static<typeof ApiKeyRequest>
 
@@ -86,8 +87,5 @@ export const ApiKeyListQuery = strictObject({
 })
 export type ApiKeyListQuery = Type.Static<typeof ApiKeyListQuery>
 
-export const ApiKeyList = describedObject('A page of the list.', {
-  api_keys: Type.Array(ApiKey),
-  pagination: Pagination,
-})
+export const ApiKeyList = pageOf('A page of the list.', { api_keys: Type.Array(ApiKey) })
 export type ApiKeyList = Type.Static<typeof ApiKeyList>

@@ -1,6 +1,6 @@
 // Artifacts: bundles of code that jobs run. The body of the PUT is the bundle itself.
 import Type from 'typebox'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, strictObject } from './shapes.ts'
 
 export const checksumPattern = '^[0-9a-fA-F]{64}$'
@@ -19,8 +19,5 @@ export type Artifact = Type.Static<typeof Artifact>
 export const ArtifactListQuery = strictObject(pageParameters)
 export type ArtifactListQuery = Type.Static<typeof ArtifactListQuery>
 
-export const ArtifactList = describedObject('A page of the list, by id.', {
-  artifacts: Type.Array(Artifact),
-  pagination: Pagination,
-})
+export const ArtifactList = pageOf('A page of the list, by id.', { artifacts: Type.Array(Artifact) })
 export type ArtifactList = Type.Static<typeof ArtifactList>

@@ -1,6 +1,6 @@
 // Calendars: days and windows under a name, such as the holidays of a country, that schedules exclude.
 import Type from 'typebox'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, optionalText, strict, strictObject, textOrNull, time } from './shapes.ts'
 
 export const calendarNamePattern = '^[a-z0-9._-]{1,128}$'
@@ -48,8 +48,5 @@ export type Calendar = Type.Static<typeof Calendar>
 export const CalendarListQuery = strictObject(pageParameters)
 export type CalendarListQuery = Type.Static<typeof CalendarListQuery>
 
-export const CalendarList = describedObject('A page of the list, by name.', {
-  calendars: Type.Array(Calendar),
-  pagination: Pagination,
-})
+export const CalendarList = pageOf('A page of the list, by name.', { calendars: Type.Array(Calendar) })
 export type CalendarList = Type.Static<typeof CalendarList>

@@ -1,9 +1,10 @@
 // Dead letters: executions that used up their retries and wait for a person.
 import Type from 'typebox'
 import { DEAD_REASONS, ERROR_TYPES } from './constants.ts'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import {
   anyJson,
+  dayRange,
   describedObject,
   instant,
   instantOrNull,
@@ -11,10 +12,10 @@ import {
   oneOf,
   oneOfOrNull,
   optionalInteger,
+  requestObject,
   strict,
   strictObject,
   textOrNull,
-  time,
   uuid,
   uuidGiven,
 } from './shapes.ts'
@@ -28,12 +29,7 @@ const conditions = {
   job_id: Type.Optional(uuidGiven('Only dead letters of this job.')),
   reason: Type.Optional(oneOf(DEAD_REASONS)),
   error_type: Type.Optional(oneOf(ERROR_TYPES, 'The type of the last error.')),
-  start_date: Type.Optional(
-    time('The first UTC day of `dlq_timestamp` (YYYY-MM-DD), or an RFC 3339 instant.'),
-  ),
-  end_date: Type.Optional(
-    time('The last UTC day of `dlq_timestamp`, or an RFC 3339 instant; it is included.'),
-  ),
+  ...dayRange('dlq_timestamp'),
 }
 
 export const DeadLetterListQuery = strictObject({ ...conditions, ...pageParameters })
@@ -67,17 +63,15 @@ export const DeadLetter = describedObject('The dead letter.', {
 })
 export type DeadLetter = Type.Static<typeof DeadLetter>
 
-export const DeadLetterList = describedObject('A page of the list.', {
+export const DeadLetterList = pageOf('A page of the list.', {
   dead_letters: Type.Array(DeadLetter),
   oldest_at: instantOrNull('Time of the oldest of all your dead letters; `total` is their number.'),
-  pagination: Pagination,
 })
 export type DeadLetterList = Type.Static<typeof DeadLetterList>
 
-export const DeadLetterPatch = Type.Object(
-  { payload: anyJson('The payload for the redrive. At most 256 KB.') },
-  { ...strict, examples: [{ payload: { report_type: 'daily_sales' } }] },
-)
+export const DeadLetterPatch = requestObject([{ payload: { report_type: 'daily_sales' } }], {
+  payload: anyJson('The payload for the redrive. At most 256 KB.'),
+})
 export type DeadLetterPatch = Type.Static<typeof DeadLetterPatch>
 
 /** One schema for both forms, so that an error names the field: which go together is the route's to say. */

@@ -11,9 +11,10 @@ import {
 import { targetFields } from './executor.ts'
 import { EXECUTORS } from './executors/list.ts'
 import { Parent } from './graph-run.ts'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import {
   anyJson,
+  dayRange,
   describedObject,
   id,
   instant,
@@ -24,11 +25,10 @@ import {
   optionalFlag,
   optionalText,
   orNull,
-  strict,
+  requestObject,
   strictObject,
   textOrNull,
   texts,
-  time,
   uuid,
   uuidGiven,
 } from './shapes.ts'
@@ -43,12 +43,7 @@ const conditions = {
   dead_letter: optionalFlag({
     description: 'true: only executions that became a dead letter; false: only the others.',
   }),
-  start_date: Type.Optional(
-    time('The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.'),
-  ),
-  end_date: Type.Optional(
-    time('The last UTC day of `scheduled_time`, or an RFC 3339 instant; it is included.'),
-  ),
+  ...dayRange('scheduled_time'),
 }
 
 /** Query for the executions of a single job. */
@@ -132,10 +127,7 @@ const ListedExecution = Type.Unsafe<ExecutionItem | SkippedSlot>({
     'An execution, or a skipped slot. A skipped slot has the `execution_id` null and a `reason`, and no further fields.',
 })
 
-export const ExecutionList = describedObject('A page of the list.', {
-  executions: Type.Array(ListedExecution),
-  pagination: Pagination,
-})
+export const ExecutionList = pageOf('A page of the list.', { executions: Type.Array(ListedExecution) })
 export type ExecutionList = Type.Static<typeof ExecutionList>
 
 const FoundExecution = strictObject({
@@ -147,20 +139,16 @@ const FoundExecution = strictObject({
   ...common,
 })
 
-export const ExecutionSearch = describedObject('A page of the matching executions, newest first.', {
+export const ExecutionSearch = pageOf('A page of the matching executions, newest first.', {
   executions: Type.Array(FoundExecution),
-  pagination: Pagination,
 })
 export type ExecutionSearch = Type.Static<typeof ExecutionSearch>
 
-export const RetryRequest = Type.Object(
-  {
-    payload_override: Type.Optional(
-      anyJson('Sent instead of the original payload; null is a payload too. At most 256 KB.'),
-    ),
-  },
-  { ...strict, examples: [{}] },
-)
+export const RetryRequest = requestObject([{}], {
+  payload_override: Type.Optional(
+    anyJson('Sent instead of the original payload; null is a payload too. At most 256 KB.'),
+  ),
+})
 export type RetryRequest = Type.Static<typeof RetryRequest>
 
 export const RetryReply = describedObject('The new execution.', {

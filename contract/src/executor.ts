@@ -11,9 +11,8 @@ import {
   fieldsOf,
   type TargetName,
 } from './executors/list.ts'
-import { anyJson, texts } from './shapes.ts'
+import { anyJson, describedObject, oneOf, optionalInteger, texts } from './shapes.ts'
 
-const strict = { additionalProperties: false } as const
 const pairsMax = 50
 
 type Fields = { [Name in FieldName]: Type.TOptional<Type.TUnsafe<FieldValues[Name]>> }
@@ -56,59 +55,47 @@ export const targetFields = Object.fromEntries(
 
 const namesOf = (type: (typeof EXECUTORS)[number]) => fieldsOf(type).map(([name]) => name)
 
-export const ExecutionRequest = Type.Object(
-  {
-    type: Type.Optional(
-      Type.Enum([...EXECUTORS], {
-        type: 'string',
-        default: executionDefaults.type,
-        description: `How it is called. ${EXECUTORS.map((type) => `${type}: ${namesOf(type).join(', ')}.`).join(' ')}`,
-      }),
+export const ExecutionRequest = describedObject('The target of the job.', {
+  type: Type.Optional(
+    Type.Enum([...EXECUTORS], {
+      type: 'string',
+      default: executionDefaults.type,
+      description: `How it is called. ${EXECUTORS.map((type) => `${type}: ${namesOf(type).join(', ')}.`).join(' ')}`,
+    }),
+  ),
+  ...fieldsOfAll(requested),
+  payload: Type.Optional(
+    anyJson(
+      'The input: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
     ),
-    ...fieldsOfAll(requested),
-    payload: Type.Optional(
-      anyJson(
-        'The input: over HTTP the JSON body, for a handler its argument, for a command its standard input. Absent: none. At most 256 KB; not with GET.',
-      ),
-    ),
-    timeout_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 604_800,
-        default: executionDefaults.timeout_seconds,
-        description: 'The longest an attempt may take.',
-      }),
-    ),
-    total_timeout_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 2_592_000,
-        description:
-          'The longest all attempts together may take, from the start of the first. Left out: no limit.',
-      }),
-    ),
-    heartbeat_timeout_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 5,
-        maximum: 86_400,
-        description: 'An attempt of which nothing is heard for longer is over. Left out: it may be silent.',
-      }),
-    ),
-  },
-  { ...strict, description: 'The target of the job.' },
-)
+  ),
+  timeout_seconds: optionalInteger({
+    minimum: 1,
+    maximum: 604_800,
+    default: executionDefaults.timeout_seconds,
+    description: 'The longest an attempt may take.',
+  }),
+  total_timeout_seconds: optionalInteger({
+    minimum: 1,
+    maximum: 2_592_000,
+    description:
+      'The longest all attempts together may take, from the start of the first. Left out: no limit.',
+  }),
+  heartbeat_timeout_seconds: optionalInteger({
+    minimum: 5,
+    maximum: 86_400,
+    description: 'An attempt of which nothing is heard for longer is over. Left out: it may be silent.',
+  }),
+})
 export type ExecutionRequest = Type.Static<typeof ExecutionRequest>
 
 /** The same as a job shows it. */
-export const JobExecution = Type.Object(
-  {
-    type: Type.Enum([...EXECUTORS], { type: 'string' }),
-    ...fieldsOfAll(shown),
-    payload: Type.Optional(anyJson('As given; absent: none.')),
-    timeout_seconds: Type.Integer(),
-    total_timeout_seconds: Type.Optional(Type.Integer()),
-    heartbeat_timeout_seconds: Type.Optional(Type.Integer()),
-  },
-  { ...strict, description: 'The target of the job, with the fields of its type.' },
-)
+export const JobExecution = describedObject('The target of the job, with the fields of its type.', {
+  type: oneOf(EXECUTORS),
+  ...fieldsOfAll(shown),
+  payload: Type.Optional(anyJson('As given; absent: none.')),
+  timeout_seconds: Type.Integer(),
+  total_timeout_seconds: optionalInteger(),
+  heartbeat_timeout_seconds: optionalInteger(),
+})
 export type JobExecution = Type.Static<typeof JobExecution>

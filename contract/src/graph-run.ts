@@ -8,10 +8,11 @@ import {
   RUN_KINDS,
   RUN_STATUSES,
 } from './constants.ts'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import {
   anyJson,
   counts,
+  dayRange,
   describedObject,
   id,
   instant,
@@ -19,7 +20,7 @@ import {
   integerOrNull,
   oneOf,
   oneOfOrNull,
-  optionalText,
+  oneOfWithDefault,
   strictObject,
   textOrNull,
   uuid,
@@ -32,12 +33,11 @@ type SkipReason = (typeof skipReasons)[number]
 
 const status = oneOf(RUN_STATUSES)
 const executionStatus = oneOf(EXECUTION_STATUSES)
-const rule = Type.Enum([...DEPENDENCY_RULES], {
-  type: 'string',
-  default: 'success',
-  description:
-    'The required end of the other job. success: SUCCEEDED. failure: FAILED or TIMED_OUT. completion: any of these.',
-})
+const rule = oneOfWithDefault(
+  DEPENDENCY_RULES,
+  'success',
+  'The required end of the other job. success: SUCCEEDED. failure: FAILED or TIMED_OUT. completion: any of these.',
+)
 
 /** In a request. */
 export const DependencyGiven = strictObject({
@@ -131,23 +131,13 @@ export type GraphRun = Type.Static<typeof GraphRun>
 export const GraphRunListQuery = strictObject({
   status: Type.Optional(status),
   job_id: Type.Optional(uuidGiven('Only runs in which this job is a node.')),
-  start_date: optionalText({
-    minLength: 10,
-    maxLength: 40,
-    description: 'The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.',
-  }),
-  end_date: optionalText({
-    minLength: 10,
-    maxLength: 40,
-    description: 'The last UTC day of `scheduled_time`, or an RFC 3339 instant; it is included.',
-  }),
+  ...dayRange('scheduled_time'),
   ...pageParameters,
 })
 export type GraphRunListQuery = Type.Static<typeof GraphRunListQuery>
 
-export const GraphRunList = describedObject('A page of the list, newest first by scheduled time.', {
+export const GraphRunList = pageOf('A page of the list, newest first by scheduled time.', {
   graph_runs: Type.Array(runSummary),
-  pagination: Pagination,
 })
 export type GraphRunList = Type.Static<typeof GraphRunList>
 

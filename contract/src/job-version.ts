@@ -1,7 +1,7 @@
 // The versions of a job: its definition before each change.
 import Type from 'typebox'
 import { Job, JobScheduleGiven } from './job.ts'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instantOrNull, orNull, strictObject, textOrNull } from './shapes.ts'
 
 // Fields that belong to the job and not to a version of it, or describe the present, are left out.
@@ -22,7 +22,7 @@ const {
 export const JobVersionListQuery = strictObject(pageParameters)
 export type JobVersionListQuery = Type.Static<typeof JobVersionListQuery>
 
-export const JobVersionList = describedObject('A page of the list, the latest first.', {
+export const JobVersionList = pageOf('A page of the list, the latest first.', {
   versions: Type.Array(
     strictObject({
       version: Type.Integer({
@@ -39,6 +39,5 @@ export const JobVersionList = describedObject('A page of the list, the latest fi
       }),
     }),
   ),
-  pagination: Pagination,
 })
 export type JobVersionList = Type.Static<typeof JobVersionList>

@@ -10,21 +10,24 @@ import {
 } from './constants.ts'
 import { ExecutionRequest, JobExecution } from './executor.ts'
 import { Dependency, DependencyGiven } from './graph-run.ts'
-import { Pagination, pageNumber, pageParameters } from './pagination.ts'
+import { pageNumber, pageOf, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
 import {
   describedObject,
   instant,
+  instantGiven,
   instantOrNull,
   integerOrNull,
   mergePatchOf,
   numberOrNull,
   oneOf,
   oneOfOrNull,
+  oneOfWithDefault,
   optionalInteger,
   optionalText,
   orNull,
+  requestObject,
   strict,
   strictObject,
   textOrNull,
@@ -59,18 +62,16 @@ const priority = Type.Integer({
   default: jobDefaults.priority,
   description: '1 is the highest.',
 })
-const overlapPolicy = Type.Enum([...OVERLAP_POLICIES], {
-  type: 'string',
-  default: jobDefaults.overlap_policy,
-  description:
-    'The rule for a slot that comes due while an earlier execution has not ended. ALLOW: both run. SKIP: the slot is skipped. BUFFER_ONE and BUFFER_ALL: one slot, or up to 1,000, wait. CANCEL_RUNNING: the earlier execution is cancelled, and the slot runs.',
-})
-const misfirePolicy = Type.Enum([...MISFIRE_POLICIES], {
-  type: 'string',
-  default: jobDefaults.misfire_policy,
-  description:
-    'The rule for slots that could not fire within a minute. FIRE_ONCE: the latest one runs. FIRE_ALL: all run in order (up to 1,000, 10 a second). SKIP: none runs.',
-})
+const overlapPolicy = oneOfWithDefault(
+  OVERLAP_POLICIES,
+  jobDefaults.overlap_policy,
+  'The rule for a slot that comes due while an earlier execution has not ended. ALLOW: both run. SKIP: the slot is skipped. BUFFER_ONE and BUFFER_ALL: one slot, or up to 1,000, wait. CANCEL_RUNNING: the earlier execution is cancelled, and the slot runs.',
+)
+const misfirePolicy = oneOfWithDefault(
+  MISFIRE_POLICIES,
+  jobDefaults.misfire_policy,
+  'The rule for slots that could not fire within a minute. FIRE_ONCE: the latest one runs. FIRE_ALL: all run in order (up to 1,000, 10 a second). SKIP: none runs.',
+)
 const jitterSeconds = Type.Integer({
   minimum: 0,
   maximum: 86_400,
@@ -252,17 +253,10 @@ export const JobPatch = Type.Unsafe<Record<string, unknown>>({
   examples: [{ priority: 3, tags: ['reporting'] }, { schedule: { cron_expression: '0 9 * * 1-5' } }],
 })
 
-export const PauseRequest = Type.Object(
-  {
-    reason: optionalText({ maxLength: 1_024, description: 'The reason of the pause, shown with the job.' }),
-    until: optionalText({
-      minLength: 20,
-      maxLength: 40,
-      description: 'Time of the automatic resume, RFC 3339.',
-    }),
-  },
-  { ...strict, examples: [{ reason: 'The warehouse moves' }, {}] },
-)
+export const PauseRequest = requestObject([{ reason: 'The warehouse moves' }, {}], {
+  reason: optionalText({ maxLength: 1_024, description: 'The reason of the pause, shown with the job.' }),
+  until: Type.Optional(instantGiven('Time of the automatic resume, RFC 3339.')),
+})
 export type PauseRequest = Type.Static<typeof PauseRequest>
 
 /** The answer to pause, resume and delete. */
@@ -286,10 +280,7 @@ export const jobConditions = {
 export const JobListQuery = strictObject({ ...jobConditions, ...pageParameters, ...pageNumber })
 export type JobListQuery = Type.Static<typeof JobListQuery>
 
-export const JobList = describedObject('A page of the list, newest first.', {
-  jobs: Type.Array(Job),
-  pagination: Pagination,
-})
+export const JobList = pageOf('A page of the list, newest first.', { jobs: Type.Array(Job) })
 export type JobList = Type.Static<typeof JobList>
 
 const warnings = Type.Array(Type.String(), {

@@ -3,80 +3,68 @@ import Type from 'typebox'
 import { BACKFILL_ORDERS, OPERATION_KINDS, OPERATION_STATUSES } from './constants.ts'
 import { executionConditions } from './execution.ts'
 import { jobConditions } from './job.ts'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import {
   anyJson,
   describedObject,
   instant,
+  instantGiven,
   instantOrNull,
   oneOf,
+  oneOfWithDefault,
   optionalInteger,
   optionalText,
+  requestObject,
   strict,
   strictObject,
   textOrNull,
   uuid,
 } from './shapes.ts'
 
-export const BulkRequest = Type.Object(
+export const BulkRequest = requestObject(
+  [{ action: 'pause', filter: { tag: 'reporting' }, reason: 'The warehouse moves' }],
   {
     action: oneOf(['pause', 'resume', 'delete', 'trigger']),
     filter: describedObject('Conditions on jobs. `{}`: all your jobs that are not deleted.', jobConditions),
     reason: optionalText({ maxLength: 1_024, description: 'With `pause`: the reason, shown with the job.' }),
-    until: optionalText({
-      minLength: 20,
-      maxLength: 40,
-      description: 'With `pause`: time of the automatic resume, RFC 3339.',
-    }),
+    until: Type.Optional(instantGiven('With `pause`: time of the automatic resume, RFC 3339.')),
     payload_override: Type.Optional(anyJson('With `trigger`: sent instead of the payload of each job.')),
   },
-  { ...strict, examples: [{ action: 'pause', filter: { tag: 'reporting' }, reason: 'The warehouse moves' }] },
 )
 export type BulkRequest = Type.Static<typeof BulkRequest>
 
 const { dead_letter: _, ...unendedConditions } = executionConditions
 
-export const CancelManyRequest = Type.Object(
-  {
-    filter: Type.Object(
-      {
-        ...unendedConditions,
-        status: Type.Optional(oneOf(['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING'])),
-      },
-      {
-        ...strict,
-        minProperties: 1,
-        description: 'Conditions on executions that have not ended. At least one condition.',
-      },
-    ),
-  },
-  { ...strict, examples: [{ filter: { tag: 'reporting', status: 'PENDING' } }] },
-)
+export const CancelManyRequest = requestObject([{ filter: { tag: 'reporting', status: 'PENDING' } }], {
+  filter: Type.Object(
+    {
+      ...unendedConditions,
+      status: Type.Optional(oneOf(['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING'])),
+    },
+    {
+      ...strict,
+      minProperties: 1,
+      description: 'Conditions on executions that have not ended. At least one condition.',
+    },
+  ),
+})
 export type CancelManyRequest = Type.Static<typeof CancelManyRequest>
 
-const included = (description: string) =>
-  Type.String({ minLength: 20, maxLength: 40, description: `${description} RFC 3339; included.` })
+const included = (description: string) => instantGiven(`${description} RFC 3339; included.`)
 
-export const BackfillRequest = Type.Object(
-  {
-    from: included('Start of the range.'),
-    to: included('End of the range, not in the future.'),
-    order: Type.Optional(
-      Type.Enum([...BACKFILL_ORDERS], {
-        type: 'string',
-        default: 'asc',
-        description: 'asc: the oldest slot first; desc: the latest.',
-      }),
-    ),
-    max_concurrent: optionalInteger({
-      minimum: 1,
-      maximum: 100,
-      default: 1,
-      description: 'Maximum number of executions of the backfill at once.',
-    }),
-  },
-  { ...strict, examples: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-31T23:59:59Z' }] },
-)
+export const BackfillRequest = requestObject([{ from: '2026-01-01T00:00:00Z', to: '2026-01-31T23:59:59Z' }], {
+  from: included('Start of the range.'),
+  to: included('End of the range, not in the future.'),
+  order: Type.Optional(
+    oneOfWithDefault(BACKFILL_ORDERS, 'asc', 'asc: the oldest slot first; desc: the latest.'),
+  ),
+  max_concurrent: optionalInteger({
+    minimum: 1,
+    maximum: 100,
+    default: 1,
+    description: 'Maximum number of executions of the backfill at once.',
+  }),
+})
 export type BackfillRequest = Type.Static<typeof BackfillRequest>
 
 export const Operation = describedObject('The operation. Its remaining items may still be done.', {
@@ -106,8 +94,7 @@ export type Operation = Type.Static<typeof Operation>
 export const OperationListQuery = strictObject(pageParameters)
 export type OperationListQuery = Type.Static<typeof OperationListQuery>
 
-export const OperationList = describedObject('A page of the list, newest first.', {
+export const OperationList = pageOf('A page of the list, newest first.', {
   operations: Type.Array(Operation),
-  pagination: Pagination,
 })
 export type OperationList = Type.Static<typeof OperationList>

@@ -1,6 +1,6 @@
 // Pages of a list: an opaque cursor leads to the next one.
 import Type from 'typebox'
-import { optionalInteger, optionalText, textOrNull } from './shapes.ts'
+import { describedObject, optionalInteger, optionalText, strictObject, textOrNull } from './shapes.ts'
 
 export const pageLimitMax = 200
 export const pageLimitDefault = 50
@@ -30,16 +30,17 @@ export const pageNumber = {
   }),
 }
 
-export const Pagination = Type.Object(
-  {
-    limit: Type.Integer(),
-    page: optionalInteger({ description: 'As requested.' }),
-    total: Type.Integer({ description: 'Number of items; counting stops at 10,000.' }),
-    total_capped: Type.Boolean({ description: 'Whether there may be more than `total`.' }),
-    next_cursor: textOrNull(
-      'Cursor of the next page; null on the last page. A page of a search may be short, or even empty, without being the last.',
-    ),
-  },
-  { additionalProperties: false },
-)
+export const Pagination = strictObject({
+  limit: Type.Integer(),
+  page: optionalInteger({ description: 'As requested.' }),
+  total: Type.Integer({ description: 'Number of items; counting stops at 10,000.' }),
+  total_capped: Type.Boolean({ description: 'Whether there may be more than `total`.' }),
+  next_cursor: textOrNull(
+    'Cursor of the next page; null on the last page. A page of a search may be short, or even empty, without being the last.',
+  ),
+})
 export type Pagination = Type.Static<typeof Pagination>
+
+/** A page of a list: its items under their name, and further fields. */
+export const pageOf = <Fields extends Type.TProperties>(description: string, fields: Fields) =>
+  describedObject(description, { ...fields, pagination: Pagination })

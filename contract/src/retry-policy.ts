@@ -1,7 +1,7 @@
 // How often an execution is tried again, and how long after: as it is sent, and as it is shown.
 import Type from 'typebox'
 import { BACKOFFS } from './constants.ts'
-import { oneOf, optionalInteger, strictObject } from './shapes.ts'
+import { oneOf, oneOfWithDefault, optionalInteger, strictObject } from './shapes.ts'
 
 const delayMsMax = 86_400_000
 
@@ -19,11 +19,11 @@ const maxRetries = Type.Integer({
   default: retryDefaults.max_retries,
   description: 'Attempts after the first one.',
 })
-const backoff = Type.Enum([...BACKOFFS], {
-  type: 'string',
-  default: retryDefaults.backoff,
-  description: 'Growth of the delay: constant, linear in the attempts, or doubling.',
-})
+const backoff = oneOfWithDefault(
+  BACKOFFS,
+  retryDefaults.backoff,
+  'Growth of the delay: constant, linear in the attempts, or doubling.',
+)
 const initialDelayMs = Type.Integer({
   minimum: 1,
   maximum: delayMsMax,

@@ -11,6 +11,10 @@ export const strictObject = <Fields extends Type.TProperties>(fields: Fields) =>
 export const describedObject = <Fields extends Type.TProperties>(description: string, fields: Fields) =>
   Type.Object(fields, { ...strict, description })
 
+/** The body of a request, with examples of it. */
+export const requestObject = <Fields extends Type.TProperties>(examples: readonly object[], fields: Fields) =>
+  Type.Object(fields, { ...strict, examples })
+
 /** Fields that may be left out. */
 export const optionalInteger = (options: Type.TNumberOptions = {}) => Type.Optional(Type.Integer(options))
 export const optionalText = (options: Type.TStringOptions = {}) => Type.Optional(Type.String(options))
@@ -24,9 +28,26 @@ export const instant = (description: string) => Type.String({ format: 'date-time
 /** A day or an instant in a request: its form is the schedule engine's to judge. */
 export const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
+/** An instant in a request, RFC 3339. */
+export const instantGiven = (description: string) =>
+  Type.String({ minLength: 20, maxLength: 40, description })
+
+/** The conditions of a list on the time in this field. */
+export const dayRange = (field: string) => ({
+  start_date: Type.Optional(time(`The first UTC day of \`${field}\` (YYYY-MM-DD), or an RFC 3339 instant.`)),
+  end_date: Type.Optional(time(`The last UTC day of \`${field}\`, or an RFC 3339 instant; it is included.`)),
+})
+
 /** One of these words. */
 export const oneOf = <const Word extends string>(words: readonly Word[], description?: string) =>
   Type.Unsafe<Word>({ enum: [...words], type: 'string', ...(description !== undefined && { description }) })
+
+/** One of these words; `usual` when the field is left out. */
+export const oneOfWithDefault = <const Word extends string>(
+  words: readonly Word[],
+  usual: NoInfer<Word>,
+  description?: string,
+) => Type.Unsafe<Word>({ ...oneOf(words), default: usual, ...(description !== undefined && { description }) })
 
 export const oneOfOrNull = <const Word extends string>(words: readonly Word[], description?: string) =>
   Type.Unsafe<Word | null>({

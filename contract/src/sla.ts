@@ -7,19 +7,14 @@ import {
   integerOrNull,
   numberOrNull,
   oneOf,
+  oneOfWithDefault,
   strictObject,
 } from './shapes.ts'
 
 export const SLA_WINDOWS = ['1h', '24h', '7d', '30d'] as const
 
 export const SlaQuery = strictObject({
-  window: Type.Optional(
-    Type.Enum([...SLA_WINDOWS], {
-      type: 'string',
-      default: '24h',
-      description: 'Length of the window up to now.',
-    }),
-  ),
+  window: Type.Optional(oneOfWithDefault(SLA_WINDOWS, '24h', 'Length of the window up to now.')),
 })
 export type SlaQuery = Type.Static<typeof SlaQuery>
 

@@ -1,8 +1,8 @@
 // The slot ledger: the fate of every slot of a job. And one sentence why it ran or did not.
 import Type from 'typebox'
 import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
-import { Pagination, pageParameters } from './pagination.ts'
-import { describedObject, instant, oneOf, optionalText, strictObject, uuid } from './shapes.ts'
+import { pageOf, pageParameters } from './pagination.ts'
+import { describedObject, instant, oneOf, optionalText, strictObject, time, uuid } from './shapes.ts'
 
 /** The statuses of executions, and one for slots still to come. */
 export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const
@@ -31,14 +31,12 @@ export const WHY_REASONS = [
 ] as const
 export type WhyReason = (typeof WHY_REASONS)[number]
 
-const written = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
-
 export const SlotListQuery = strictObject({
   from: Type.Optional(
-    written('The first instant (RFC 3339), or UTC day (YYYY-MM-DD); by default 24 h before `to`.'),
+    time('The first instant (RFC 3339), or UTC day (YYYY-MM-DD); by default 24 h before `to`.'),
   ),
   to: Type.Optional(
-    written(
+    time(
       'The last instant, or UTC day with all its hours; it is included. By default now. At most 366 days after `from`.',
     ),
   ),
@@ -59,14 +57,11 @@ const SlotItem = strictObject({
 })
 export type SlotItem = Type.Static<typeof SlotItem>
 
-export const SlotList = describedObject('A page of the ledger, oldest first.', {
-  slots: Type.Array(SlotItem),
-  pagination: Pagination,
-})
+export const SlotList = pageOf('A page of the ledger, oldest first.', { slots: Type.Array(SlotItem) })
 export type SlotList = Type.Static<typeof SlotList>
 
 export const WhyQuery = strictObject({
-  at: Type.Optional(written('An instant (RFC 3339), to the second. By default now.')),
+  at: Type.Optional(time('An instant (RFC 3339), to the second. By default now.')),
 })
 export type WhyQuery = Type.Static<typeof WhyQuery>
 

@@ -1,6 +1,6 @@
 // Tenants and the limits of their tier.
 import Type from 'typebox'
-import { Pagination, pageParameters } from './pagination.ts'
+import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, integerOrNull, strict, strictObject, uuid } from './shapes.ts'
 
 /** The tier of a tenant when none is given. */
@@ -55,8 +55,5 @@ export type Tenant = Type.Static<typeof Tenant>
 export const TenantListQuery = strictObject(pageParameters)
 export type TenantListQuery = Type.Static<typeof TenantListQuery>
 
-export const TenantList = describedObject('A page of the list.', {
-  tenants: Type.Array(Tenant),
-  pagination: Pagination,
-})
+export const TenantList = pageOf('A page of the list.', { tenants: Type.Array(Tenant) })
 export type TenantList = Type.Static<typeof TenantList>

@@ -8,12 +8,15 @@ import {
   anyJson,
   describedObject,
   instant,
+  instantGiven,
   instantOrNull,
   integerOrNull,
   oneOf,
+  oneOfWithDefault,
   optionalFlag,
   optionalInteger,
   optionalText,
+  requestObject,
   strict,
   strictObject,
   textOrNull,
@@ -56,7 +59,8 @@ export const WorkerList = strictObject({ workers: Type.Array(WorkerItem) })
 export type WorkerList = Type.Static<typeof WorkerList>
 
 /** POST /workers */
-export const RegisterRequest = Type.Object(
+export const RegisterRequest = requestObject(
+  [{ handlers: ['send-report'], labels: ['eu-west'], capacity: 50 }],
   {
     handlers: Type.Array(Type.String({ pattern: handlerPattern }), { minItems: 1, maxItems: 200 }),
     labels: Type.Optional(Type.Array(Type.String({ pattern: labelPattern }), { maxItems: 32 })),
@@ -69,7 +73,6 @@ export const RegisterRequest = Type.Object(
     host: optionalText({ minLength: 1, maxLength: 255 }),
     version: optionalText({ minLength: 1, maxLength: 64, description: 'The version of your program.' }),
   },
-  { ...strict, examples: [{ handlers: ['send-report'], labels: ['eu-west'], capacity: 50 }] },
 )
 export type RegisterRequest = Type.Static<typeof RegisterRequest>
 
@@ -134,8 +137,8 @@ export const ClaimReply = strictObject({ executions: Type.Array(ClaimedExecution
 export type ClaimReply = Type.Static<typeof ClaimReply>
 
 export const LogLineGiven = strictObject({
-  at: optionalText({ minLength: 20, maxLength: 40, description: 'RFC 3339. Default now.' }),
-  level: Type.Optional(Type.Enum([...LOG_LEVELS], { type: 'string', default: 'info' })),
+  at: Type.Optional(instantGiven('RFC 3339. Default now.')),
+  level: Type.Optional(oneOfWithDefault(LOG_LEVELS, 'info')),
   message: Type.String({ maxLength: 8_192 }),
 })
 
@@ -159,11 +162,7 @@ const checkpoint = anyJson('Data for the next attempt, if there is one. At most 
 export const WorkerHeartbeatRequest = strictObject({
   worker_id: workerId,
   status: Type.Optional(
-    Type.Enum(['ACTIVE', 'DRAINING'], {
-      type: 'string',
-      default: 'ACTIVE',
-      description: 'DRAINING: it claims no more executions.',
-    }),
+    oneOfWithDefault(['ACTIVE', 'DRAINING'], 'ACTIVE', 'DRAINING: it claims no more executions.'),
   ),
   running: Type.Optional(
     Type.Array(
@@ -201,7 +200,7 @@ export const WorkerHeartbeatReply = strictObject({
 export type WorkerHeartbeatReply = Type.Static<typeof WorkerHeartbeatReply>
 
 const errorGiven = strictObject({
-  type: Type.Optional(Type.Enum(['HANDLER_ERROR', 'TIMEOUT'], { type: 'string', default: 'HANDLER_ERROR' })),
+  type: Type.Optional(oneOfWithDefault(['HANDLER_ERROR', 'TIMEOUT'], 'HANDLER_ERROR')),
   message: Type.String({ maxLength: 8_192 }),
   final: optionalFlag({ default: false, description: 'Do not retry.' }),
   retry_after_ms: optionalInteger({
@@ -270,14 +269,11 @@ export const GoodbyeReply = strictObject({
 export type GoodbyeReply = Type.Static<typeof GoodbyeReply>
 
 /** POST /executions/{execution_id}/complete, with the attempt's token */
-export const CompleteRequest = Type.Object(
-  {
-    status: oneOf(['succeeded', 'failed']),
-    result: Type.Optional(result),
-    error: Type.Optional(errorGiven),
-  },
-  { ...strict, examples: [{ status: 'succeeded', result: { rows: 4200 } }] },
-)
+export const CompleteRequest = requestObject([{ status: 'succeeded', result: { rows: 4200 } }], {
+  status: oneOf(['succeeded', 'failed']),
+  result: Type.Optional(result),
+  error: Type.Optional(errorGiven),
+})
 export type CompleteRequest = Type.Static<typeof CompleteRequest>
 
 export const CompleteReply = strictObject({
@@ -289,13 +285,13 @@ export const CompleteReply = strictObject({
 export type CompleteReply = Type.Static<typeof CompleteReply>
 
 /** POST /executions/{execution_id}/heartbeat, with the attempt's token */
-export const HeartbeatRequest = Type.Object(
+export const HeartbeatRequest = requestObject(
+  [{ progress: 0.4, message: '400 of 1,000', checkpoint: { row: 400 } }, {}],
   {
     progress: Type.Optional(progress),
     message: Type.Optional(progressText),
     checkpoint: Type.Optional(checkpoint),
   },
-  { ...strict, examples: [{ progress: 0.4, message: '400 of 1,000', checkpoint: { row: 400 } }, {}] },
 )
 export type HeartbeatRequest = Type.Static<typeof HeartbeatRequest>
 
