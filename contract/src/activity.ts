@@ -3,8 +3,6 @@ import Type from 'typebox'
 import { describedObject, instant, oneOf, strictObject, time, uuidGiven } from './shapes.ts'
 
 export const ACTIVITY_STEPS = ['minute', 'hour', 'day'] as const
-/** Maximum buckets in an answer. */
-export const activityBucketsMax = 1_500
 /** How far an answer reaches, by step: `to` less `from`, in hours. */
 export const activityHoursMax = { minute: 24, hour: 1_440, day: 9_600 } as const
 

@@ -228,9 +228,9 @@ export const Job = describedObject('The job.', {
   metadata,
   version: Type.Integer({ description: 'Increases with each change; also the ETag.' }),
   created_at: instant('Time of creation.'),
-  created_by: Type.String({ description: 'The name of the API key that paused it.' }),
+  created_by: Type.String({ description: 'The name of the API key that created it.' }),
   updated_at: instant('Time of the last change.'),
-  updated_by: Type.String({ description: 'The name of the API key that paused it.' }),
+  updated_by: Type.String({ description: 'The name of the API key that changed it last.' }),
 })
 export type Job = Type.Static<typeof Job>
 

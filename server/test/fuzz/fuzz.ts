@@ -19,8 +19,6 @@ const saidMax = 12
 
 /** Operations that may never be answered with 2xx, and why. */
 const neverTaken: Readonly<Record<string, string>> = {
-  'POST /api/v1/executions/{execution_id}/heartbeat': 'few first attempts of the fuzz are under way',
-  'POST /api/v1/executions/{execution_id}/logs': 'few first attempts of the fuzz are under way',
   'POST /api/v1/session': 'the fuzz does not guess a key or a code',
   'GET /api/v1/events': 'the fuzz does not ask for a stream, which would not end',
 }

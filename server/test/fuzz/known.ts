@@ -10,6 +10,12 @@ const versionsMax = 2_000
 export class Known {
   readonly #values = new Map<string, string[]>()
   readonly #versions = new Map<string, string>()
+  readonly #underWay: string[]
+
+  /** `underWay`: executions for reports on their first attempts. */
+  constructor(underWay: readonly string[] = []) {
+    this.#underWay = [...underWay]
+  }
 
   /** From the answer to a request that was taken. */
   learn(
@@ -31,6 +37,7 @@ export class Known {
   /** A value of this name, preferably one from the same part of the API. */
   find(operation: Operation, name: string, dice: Dice): string | undefined {
     if (name === 'cursor') return this.latest(`${operation.path} cursor`, dice)
+    if (operation.tokened && name === 'execution_id' && this.#underWay.length > 0) return this.#underWay.pop()
     const part = partOf(operation)
     const own = [`${part} ${name}`, ...(name === 'id' ? [`${part} ${singular(part)}_id`] : [])]
     const keys = dice.chance(0.75) ? [...own, name] : [name, ...own]

@@ -19,6 +19,8 @@ export interface FuzzOptions {
   msMax: number
   /** The token of the first attempt of an execution. Default one that fits none. */
   tokenOf?: (executionId: string) => string
+  /** Executions with a first attempt that takes long; each is the subject of one report. Default none. */
+  underWay?: readonly string[]
   /** Why a request failed inside, when somebody knows. */
   causeOf?: (method: string, path: string) => string | undefined
 }
@@ -79,7 +81,7 @@ class Run {
   readonly #document: OpenApiDocument
   readonly #checker: Checker
   readonly #operations: Operation[]
-  readonly #known = new Known()
+  readonly #known: Known
   readonly #hints: Hints
   readonly #report: FuzzReport
   readonly #kinds = new Set<string>()
@@ -91,6 +93,7 @@ class Run {
     this.#pool = pool
     this.#document = document
     this.#options = options
+    this.#known = new Known(options.underWay)
     this.#hints = hintsFor(options.origin)
     this.#checker = new Checker(document)
     this.#operations = operationsOf(document)

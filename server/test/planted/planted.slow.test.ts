@@ -8,7 +8,7 @@ import type { Hunt } from './hunt.ts'
 import { plantedVariable } from './planted-bug.ts'
 
 // One that breaks the schedule engine, of which the checker has a copy without the bug, and one that breaks a rule.
-for (const name of ['autumn hour runs twice', 'cancel that is only looked at']) {
+for (const name of ['autumn hour runs twice', 'success after a cancel']) {
   test(`"${name}" is found`, async () => {
     const hunt = await lookFor(name)
     assert.match(hunt.invariant ?? '', /^I\d+$/, JSON.stringify(hunt))

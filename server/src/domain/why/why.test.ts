@@ -205,7 +205,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   ],
   [
     { underWay: { executions: [], letGo: 0, owed } },
-    'Late slots wait for their turn: the the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
+    'Late slots wait for their turn: the slots from 2026-01-02T01:00:00Z to 2026-01-02T03:00:00Z are owed and run in order, one after the other.',
     'PENDING',
     'owed',
   ],

@@ -140,7 +140,7 @@ function tell(
 }
 
 function whyOwed(owed: NonNullable<UnderWay['owed']>): Answer {
-  const text = `Late slots wait for their turn: the the ${owedText(owed)} are owed and run in order, one after the other.`
+  const text = `Late slots wait for their turn: the ${owedText(owed)} are owed and run in order, one after the other.`
   return { text, status: 'PENDING', reason: 'owed', slot: owed.from, executionId: null }
 }
 
