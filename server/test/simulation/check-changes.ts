@@ -4,7 +4,14 @@ import type { SkipReason } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import type { Change } from './changes.ts'
 import { nameOf } from './check-slots.ts'
-import { type CheckedJob, type Context, dueOf, isOfSlot, type RecordedExecution } from './checker.ts'
+import {
+  type Call,
+  type CheckedJob,
+  type Context,
+  dueOf,
+  isOfSlot,
+  type RecordedExecution,
+} from './checker.ts'
 
 /** When nothing goes wrong a slot that is older than this has fired, and no change finds it undecided. */
 const undecidedMsMax = 2_020
@@ -13,13 +20,19 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
   const { executions, changes } = checked
   const { say } = context
   const stops = stopsOf(changes)
-  const cancelled = new Map(executions.map((one) => [one.executionId, one.cancelledAt]))
-  for (const { at, pending, running } of changes) {
-    for (const executionId of pending)
-      if (cancelled.get(executionId) !== at)
+  const byId = new Map(executions.map((one) => [one.executionId, one]))
+  const isPuzzling = ({ at, server }: Call) => context.plain || !context.wasFaulty(server, at - 30_000, at)
+  for (const { kind, at, pending, running } of changes) {
+    for (const executionId of pending) {
+      const { cancelledAt = null, calls = [] } = byId.get(executionId) ?? {}
+      // A delete ends a bounded number of executions at once, and keeps the others from starting until they end.
+      const isLeft = kind === 'delete' && cancelledAt !== null && cancelledAt > at
+      const hasStopped = isLeft ? !calls.some((one) => one.at > at && isPuzzling(one)) : cancelledAt === at
+      if (!hasStopped)
         say('I16', `${executionId} had not begun when it was cancelled at ${toRfc3339(at)}, and went on`)
+    }
     for (const executionId of running)
-      if ((cancelled.get(executionId) ?? null) === null)
+      if ((byId.get(executionId)?.cancelledAt ?? null) === null)
         say('I16', `${executionId} was cancelled at ${toRfc3339(at)}, and ended otherwise`)
   }
   for (const execution of executions) {
@@ -35,18 +48,17 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
     if (!isSuperseded(execution) && !changes.some((change) => isCancelledBy(execution, change)))
       say('I11', `${executionId} was cancelled at ${toRfc3339(cancelledAt)} by nobody`)
     // A worker that was declared dead may call late; its reports are not accepted.
-    const late = calls.filter(({ at }) => at > cancelledAt)
-    for (const { at, server } of late)
-      if (context.plain || !context.wasFaulty(server, at - 30_000, at))
-        say('I16', `${executionId} was called at ${toRfc3339(at)}, after it was cancelled`)
+    const late = calls.filter((one) => one.at > cancelledAt && isPuzzling(one))
+    for (const { at } of late)
+      say('I16', `${executionId} was called at ${toRfc3339(at)}, after it was cancelled`)
   }
 }
 
 function isCancelledBy({ executionId, cancelledAt }: RecordedExecution, change: Change): boolean {
-  const { at, pending, running } = change
-  return at === cancelledAt
-    ? pending.includes(executionId) || running.includes(executionId)
-    : at < cancelledAt! && running.includes(executionId)
+  const { kind, at, pending, running } = change
+  if (at === cancelledAt) return pending.includes(executionId) || running.includes(executionId)
+  const isLeft = kind === 'delete' && pending.includes(executionId)
+  return at < cancelledAt! && (isLeft || running.includes(executionId))
 }
 
 /** Whether it made way for a newer slot. */
