@@ -46,7 +46,11 @@ async function setup(t: TestContext) {
   }
   // Nothing has disturbed the store for long enough.
   const storeUptime = { look: () => Number.POSITIVE_INFINITY, reset() {} }
-  const step = () => timeOutOverdue(deps, storeUptime)
+  const beat = () => ports.leases.beat(worker, { status: 'ACTIVE', currentLoad: 1 })
+  const step = async () => {
+    await beat()
+    return timeOutOverdue(deps, storeUptime)
+  }
   return {
     ...scenario,
     world,
@@ -55,6 +59,7 @@ async function setup(t: TestContext) {
     told,
     after,
     worker,
+    beat,
     start,
     await202,
     last,
@@ -234,6 +239,7 @@ test('after an outage workers and targets have their say first', async (t) => {
   const storeUptime = new StoreUptime()
   async function lookFor(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 1_000) {
+      await s.beat()
       await timeOutOverdue(s.deps, storeUptime)
       await s.world.advance(1_000)
     }

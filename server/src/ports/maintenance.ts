@@ -37,7 +37,10 @@ export interface Maintenance {
   ): Promise<Released>
   /** Executions past a deadline: for an attempt, its heartbeats, all attempts together, or the stop after a cancel. */
   findOverdue(limit: number): Promise<Overdue[]>
-  /** Ends the executions that are still overdue and unchanged since they were found; returns them. */
+  /**
+   * Ends the executions that are still overdue and unchanged since they were found; returns them. Running ones whose
+   * worker has not beaten for `workerLeaseMs` are left to the reclaim.
+   */
   timeOut(ends: readonly TimedOut[]): Promise<string[]>
 }
 

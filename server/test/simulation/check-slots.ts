@@ -10,12 +10,13 @@ import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { checkVersion, explainChange, isBeforeStep } from './check-changes.ts'
 import { type CheckedJob, type Context, dueOf } from './checker.ts'
 import { clockStepsOf } from './clock-steps.ts'
+import { slowCallMsMax } from './faults.ts'
 
 /** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
 const misfireAfterMs = 60_000
 /** How long after a fault its effects may last: leases run out, windows are loaded anew. */
 const aftermathMs = 30_000
-/** A slot that fires later than this is not skipped for overlap. */
+/** A slot that is sent to the store later than this is not skipped for overlap. */
 const onTimeMs = 2_020
 /** A server relies on its measurement of the store's clock for this long. */
 const unmeasuredMsMax = 60_000
@@ -109,11 +110,20 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
       const isBusy = firedAt <= latestAt && endedAt >= due
       return isBusy || (mayOwe && other < slot && firedAt >= due)
     })
-  const isExplained =
-    isExplainedBy(due + onTimeMs) || isExplainedBy(due + onTimeMs + unseenStepMs(context, due))
+  const latestAt = due + onTimeMs + onTheWayMs(context, due)
+  const isExplained = isExplainedBy(latestAt) || isExplainedBy(latestAt + unseenStepMs(context, due))
   // Or it was still owed then, and a change that came later put an end to it.
   const wasOwed = mayOwe && checked.job.skips.some((range) => isDropped(checked, range, slot, due))
   if (!isExplained && !wasOwed) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+}
+
+/** On a slow way a slot that was sent in time is decided later, and executions started meanwhile block it. */
+function onTheWayMs({ evidence: { faults, databaseAt } }: Context, due: EpochMs): number {
+  const isSlow = faults.some(
+    ({ kind, fromMs, toMs }) =>
+      kind === 'slow' && databaseAt(fromMs) <= due + onTimeMs && databaseAt(toMs) >= due,
+  )
+  return isSlow ? slowCallMsMax : 0
 }
 
 /**

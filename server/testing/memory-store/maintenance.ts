@@ -3,6 +3,7 @@ import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
+import { workerLeaseMs } from '../../src/domain/queue/worker.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../src/ports/maintenance.ts'
 import { isRunning } from './cancel.ts'
@@ -89,6 +90,8 @@ export class MemoryMaintenance implements Maintenance {
       if (row?.attempt !== attempt || row.fence !== fence) return []
       // It may have been heard of meanwhile.
       if ((overdueAt(row) ?? Infinity) > now) return []
+      if (row.state === 'running' && this.#store.leases.get(row.workerId!)!.beatAt < now - workerLeaseMs)
+        return []
       const isHeld = isRunning({ kind: 'live', row })
       // An execution that ran when it was found and waits by now was recorded as lost: only the end of its total time
       // ends it too.

@@ -47,13 +47,20 @@ export const selectOverdue = sql('selectOverdue')`
   CROSS JOIN LATERAL (SELECT * FROM job_versions v
     WHERE v.job_id = l.job_id AND v.version = l.version LIMIT 1) v`
 
-// Only if still overdue: a heartbeat in between wins. An execution that was running when it was found, but now waits
-// for its next attempt, has been recorded already; only its total timeout can end it as well.
+// Only if still overdue: a heartbeat in between wins. A running execution whose worker is silent is left to the reclaim:
+// the attempt may never have started, and one that is lost costs no retry. An execution that was running when it was
+// found, but now waits for its next attempt, has been recorded already; only its total timeout can end it as well. $2:
+// after how many milliseconds without a beat a worker is silent.
 export const timeOutLive = endLive(
   'timeOutLive',
   fragment`
     l.fence = x.fence AND l.attempt = x.attempt AND ${overdueAt} <= clock_timestamp()
-    AND (l.state IN ('running', 'awaiting') OR x.dead_reason = 'TOTAL_TIMEOUT')`,
+    AND CASE l.state
+      WHEN 'running' THEN EXISTS (
+        SELECT FROM workers w
+        WHERE w.worker_id = l.worker_id AND w.beat_at >= clock_timestamp() - $2 * interval '1 millisecond')
+      WHEN 'awaiting' THEN true
+      ELSE x.dead_reason = 'TOTAL_TIMEOUT' END`,
 )
 
 // A CTE, not a subquery: the planner may loop over a LIMITed subquery and take more than $1 rows.

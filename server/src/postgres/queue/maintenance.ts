@@ -4,7 +4,7 @@ import type { Beat } from '../../domain/queue/lease-watch.ts'
 import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
 import { lossesMax, workerLostMessage } from '../../domain/queue/retry.ts'
 import { executorOfRoute } from '../../domain/queue/route.ts'
-import { workersMax } from '../../domain/queue/worker.ts'
+import { workerLeaseMs, workersMax } from '../../domain/queue/worker.ts'
 import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
@@ -89,7 +89,10 @@ export class PostgresMaintenance implements Maintenance {
       return { e, n, f, ...toEndingItem({ kind: 'ended', end }) }
     })
     const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
-      this.#database.query<{ id: string; what: string }>(statements.timeOutLive, [JSON.stringify(items)]),
+      this.#database.query<{ id: string; what: string }>(statements.timeOutLive, [
+        JSON.stringify(items),
+        workerLeaseMs,
+      ]),
     )
     const missing = new Set(rows.filter(({ what }) => what === 'missing').map(({ id }) => id))
     return ends.map(({ executionId }) => executionId).filter((executionId) => !missing.has(executionId))

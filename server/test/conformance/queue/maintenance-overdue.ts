@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
+import { workerLeaseMs } from '../../../src/domain/queue/worker.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
 import type { Overdue } from '../../../src/ports/maintenance.ts'
 import { notHeld } from '../scenario.ts'
@@ -109,6 +110,18 @@ function testAttempt(name: string, setup: Setup): void {
     )
     await s.maintenance.wake(1)
     assert.equal((await s.claimLive(workerId)).attempt, 2)
+  })
+
+  test(`${name}: an attempt of a silent worker is left to the reclaim, until the worker is heard of`, async (t) => {
+    const s = await setup(t)
+    const { executionId, workerId } = await holdLive(s)
+    await s.ageDeadlines(91_000)
+    const overdue = await findOverdue(s)
+    await s.ageLeases(workerLeaseMs + 1)
+    assert.deepEqual(await timeOut(s, overdue), [])
+    assert.equal(await s.statusOf(executionId), 'RUNNING')
+    await s.leases.beat(workerId, { status: 'ACTIVE', currentLoad: 1 })
+    assert.deepEqual(await timeOut(s, overdue), [executionId])
   })
 
   test(`${name}: an attempt that left its batch has a deadline, one in its batch has none`, async (t) => {
