@@ -100,7 +100,8 @@ import { defineJob } from '${import.meta.resolve('@carillon/sdk')}'
 export const spin = defineJob({
   key: 'spin',
   run(_payload, ctx) {
-    while (ctx.attempt === 1) {}
+    // Blocks the thread as an endless loop would, and costs no processor time.
+    if (ctx.attempt === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
     return ctx.attempt
   },
 })

@@ -151,7 +151,11 @@ export const hotStatements: HotStatement[] = [
     types: 'json',
   },
   { statement: reportLive, values: [endings(`'e', md5('live' || n)::uuid`)], types: 'json' },
-  { statement: timeOutLive, values: [endings(`'e', md5('live' || n)::uuid`)], types: 'json' },
+  {
+    statement: timeOutLive,
+    values: [endings(`'e', md5('live' || n)::uuid`), 'SELECT 10000'],
+    types: 'json, float8',
+  },
   { statement: leaveForgotten, values: ['SELECT 50'], types: 'bigint' },
   { statement: selectOverdue, values: ['SELECT 500'], types: 'bigint' },
   {
