@@ -72,10 +72,8 @@ function firstSlotOf(store: MemoryStore, runs: readonly RunRootRow[]): EpochMs |
     const started = store.graphRuns.get(runId) ?? store.live.get(executionId)
     return started?.kind === 'slot' ? started.slot : null
   })
-  return slots.reduce(
-    (first, slot) => (slot === null || first === null || slot < first ? slot : first),
-    slots[0] ?? null,
-  )
+  if (!slots.every((slot) => slot !== null)) return null
+  return slots.toSorted((a, b) => a - b)[0] ?? null
 }
 
 /** It is being cancelled, or will be once somebody looks at it. */

@@ -133,6 +133,31 @@ function testWaiting(name: string, setup: Setup): void {
     assert.deepEqual(await seen(), [0, 0, 0])
   })
 
+  test(`${name}: a late slot waits for the run of a trigger, also while the run of a younger slot is open`, async (t) => {
+    const s = await setup(t)
+    const { root, child, inRun } = await createPair(s, { overlapPolicy: 'BUFFER_ALL' })
+    await s.trigger(root)
+    await s.release(root)
+    await runOn(s)
+    assert.equal(await s.tryFire(root, 1, inRun(1, { late: true })), 'deferred')
+    const younger = s.slotOf(root, 2, inRun(2))
+    assert.deepEqual(
+      (await s.slots.fire([younger])).map(({ answer }) => answer),
+      ['buffered'],
+    )
+    await stepRuns(s)
+    const { tenantId } = root
+    const [node] = (await s.graphRuns.get(tenantId, younger.runId!))!.plan
+    await s.control.cancel({ tenantId, executionId: node!.executionId!, message: 'no' })
+    const { runsUnderWay, runsFrom } = await s.look(root)
+    assert.deepEqual([runsUnderWay, runsFrom], [2, null], 'no step has ended the cancelled run yet')
+    assert.equal((await s.release(root)).ready, 0)
+    await runOn(s)
+    assert.equal((await s.list(child)).executions.length, 2, 'both runs have ended')
+    assert.equal((await s.release(root)).ready, 1)
+    assert.equal((await s.claimLive(await s.addWorker())).slot, s.at(1))
+  })
+
   test(`${name}: where overlap is allowed runs count against no limit`, async (t) => {
     const s = await setup(t)
     const { root, inRun } = await createPair(s, { overlapPolicy: 'ALLOW', concurrencyLimit: 1 })
