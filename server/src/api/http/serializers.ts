@@ -1,5 +1,5 @@
-// Compiles the schemas of answers into serializers, each schema once in a process: most routes share theirs, and every
-// app has the same ones.
+// Compiles the schemas of answers into serializers, each when its first answer is sent and once in a process: most routes
+// share theirs, and every app has the same ones.
 import { type SerializerFactory, SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { OnceByText } from '../../lib/once-by-text.ts'
 
@@ -12,5 +12,11 @@ export const buildSerializer: SerializerFactory = (externalSchemas, options) =>
   compilers.get(externalSchemas, () => {
     const compile = build(externalSchemas, options)
     const serializers = new OnceByText<ReturnType<Compile>>()
-    return (route) => serializers.get(route.schema, () => compile(route))
+    return (route) => {
+      let serialize: ReturnType<Compile> | undefined
+      return (answer) => {
+        serialize ??= serializers.get(route.schema, () => compile(route))
+        return serialize(answer)
+      }
+    }
   })

@@ -10,6 +10,7 @@ import { parseJsonBody } from '../http/json-body.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { invalidRequest } from '../http/problem.ts'
+import { createValidator } from '../http/validators.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
 import { applyPatch } from './job-patch.ts'
@@ -26,7 +27,6 @@ const mergePatch = 'application/merge-patch+json'
 export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps): Promise<void> {
   const { clock } = deps
   app.addContentTypeParser<Buffer>(mergePatch, { parseAs: 'buffer' }, parseJsonBody)
-  const requireJob = createJudge(app)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
     '/jobs/:job_id',
@@ -72,16 +72,11 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
   )
 }
 
-/** The schema by which POST judges. */
-function createJudge(app: FastifyInstance): (value: unknown) => JobRequest {
-  const validate = app.validatorCompiler!({
-    schema: JobRequest,
-    method: 'POST',
-    url: '/jobs',
-    httpPart: 'body',
-  })
-  return (value) => {
-    if (validate(value) !== true) throw invalidRequest(validate.errors ?? [], 'body')
-    return value as JobRequest
-  }
+const findErrors = createValidator(JobRequest)
+
+/** By the same schema as POST. */
+function requireJob(value: unknown): JobRequest {
+  const errors = findErrors(value)
+  if (errors !== null) throw invalidRequest(errors, 'body')
+  return value as JobRequest
 }
