@@ -1,23 +1,10 @@
 // `--demo` as seen by a newcomer that wants to look around: a world that moves, made once.
 import assert from 'node:assert/strict'
-import test, { type TestContext } from 'node:test'
-import { makeDataDir } from '../data-dir.ts'
-import { connect, createDatabase } from '../database.ts'
-import { type Api, callApi, type ExecutionItem, until } from './api.ts'
-import { Program } from './program.ts'
+import test from 'node:test'
+import { type Api, type ExecutionItem, until } from './api.ts'
+import { openApi, type Page, prepareDemo } from './demo-program.ts'
 
 const dayMs = 86_400_000
-
-async function setup(t: TestContext) {
-  const dataDir = await makeDataDir(t)
-  const start = (added: readonly string[] = [], env: Record<string, string> = {}) =>
-    new Program(t, { dataDir, arguments: added, env: { CARILLON_PROCESSES: '1', ...env } })
-  return { start }
-}
-
-interface Page {
-  pagination: { total: number }
-}
 
 async function countOf(api: Api, path: string): Promise<number> {
   return (await api.get<Page>(path)).pagination.total
@@ -33,14 +20,10 @@ async function slotsOf(api: Api, jobId: string, day: string): Promise<Slot[]> {
   return (await api.get<{ slots: Slot[] }>(`/jobs/${jobId}/slots?from=${day}&limit=100`)).slots
 }
 
-async function openApi(program: Program): Promise<Api> {
-  return callApi(await program.ready(), program.key())
-}
-
 test('a demo has jobs, a month of history, dead letters and something that runs, and the next start adds nothing', {
   timeout: 300_000,
 }, async (t) => {
-  const { start } = await setup(t)
+  const { start } = await prepareDemo(t)
   const first = start(['--demo'])
   const api = await openApi(first)
   assert.match(first.stdout, /Demo: 40 jobs of 2 tenants .* attempts of the last 30 days, \d+ dead letters\./)
@@ -103,54 +86,10 @@ test('a demo has jobs, a month of history, dead letters and something that runs,
   assert.deepEqual(await slotsOf(again, jobId, at(-28)), fourWeeksAgo)
 })
 
-test('a demo that was cut short is begun anew, and nothing is there twice', {
-  timeout: 300_000,
-}, async (t) => {
-  const { start } = await setup(t)
-  const { socketDir, database } = await createDatabase(t, { template: 'empty' })
-  const own = {
-    CARILLON_DATABASE_URL: `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`,
-  }
-  const first = start([], own)
-  const url = await first.ready()
-  const made = await fetch(`${url}/api/v1/jobs/by-key/fuel`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${first.key()}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      ...{ name: 'Compare fuel prices', schedule: 'every 30 minutes' },
-      execution: { callback_url: `${url}/echo` },
-    }),
-  })
-  assert.equal(made.status, 201)
-  const { job_id: jobId } = (await made.json()) as { job_id: string }
-  first.child.kill('SIGTERM')
-  assert.equal(await first.exit, 0, first.said())
-  const client = await connect(t, { socketDir, database })
-  // The part of its past that exists when the process dies.
-  await client.query(
-    `INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
-    SELECT now() - interval '1 hour', tenant_id, job_id, 1, first_id(now() - interval '1 hour'), 1, true, 'slot', 'lost',
-      now() - interval '1 hour', now() - interval '1 hour' FROM jobs WHERE job_id = $1`,
-    [jobId],
-  )
-  const second = start(['--demo'], own)
-  await second.ready()
-  assert.match(second.stdout, /Demo: 40 jobs of 2 tenants/)
-  const { rows } = await client.query<{ jobs: number; lost: number; days: number }>(
-    `SELECT (SELECT count(*) FROM jobs)::int AS jobs,
-      count(*) FILTER (WHERE outcome = 'lost')::int AS lost, count(DISTINCT slot::date)::int AS days
-    FROM attempts WHERE job_id = $1`,
-    [jobId],
-  )
-  assert.equal(rows[0]!.jobs, 40)
-  assert.equal(rows[0]!.lost, 0)
-  assert(rows[0]!.days >= 30, `${rows[0]!.days} days`)
-})
-
 test('a demo is refused where there are jobs already, and nothing is left running', {
   timeout: 300_000,
 }, async (t) => {
-  const { start } = await setup(t)
+  const { start } = await prepareDemo(t)
   const first = start()
   const api = await openApi(first)
   await api.post('/jobs', {
@@ -164,27 +103,4 @@ test('a demo is refused where there are jobs already, and nothing is left runnin
   assert.equal(await second.exit, 1)
   assert.match(second.stderr, /--demo fills an empty installation; this one has jobs such as Mine\./)
   assert.deepEqual(second.tree(), [])
-})
-
-test('a demo for measuring has as many jobs and about as many attempts as asked for', {
-  timeout: 300_000,
-}, async (t) => {
-  const { start } = await setup(t)
-  const program = start(['--demo', '--demo-jobs', '300', '--demo-attempts', '20000'])
-  const api = await openApi(program)
-  type Jobs = { jobs: { job_id: string; schedule: { next_run_at: string } }[] }
-  const copies = await api.get<Jobs & Page>('/jobs?q=copy%20calm&limit=200')
-  const busy = await api.get<Jobs & Page>('/jobs?q=copy%20busy&limit=200')
-  assert.equal(copies.pagination.total + busy.pagination.total, 260)
-  assert.match(program.stdout, /Demo: [\d,]+ attempts of about 20,000/)
-  const [copy] = busy.jobs
-  // The recorded slots match the schedule: nothing is left over, nothing lies between.
-  type Slots = { slots: { scheduled_time: string; status: string }[] }
-  const { slots } = await api.get<Slots>(`/jobs/${copy!.job_id}/slots`)
-  const times = slots
-    .filter(({ status }) => status !== 'SCHEDULED')
-    .map((slot) => Date.parse(slot.scheduled_time))
-  const gaps = new Set(times.slice(1).map((time, i) => time - times[i]!))
-  assert(times.length > 20, `${times.length} slots`)
-  assert.equal(gaps.size, 1, `gaps: ${[...gaps].join(', ')}`)
 })
