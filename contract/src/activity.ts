@@ -1,6 +1,7 @@
 // How many executions ended, and how, in each minute, hour or day: the data for charts and the year of a job.
-import Type from 'typebox'
+
 import { describedObject, instant, oneOf, strictObject, time, uuidGiven } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const ACTIVITY_STEPS = ['minute', 'hour', 'day'] as const
 /** How far an answer reaches, by step: `to` less `from`, in hours. */

@@ -1,5 +1,5 @@
 // API keys. Only the response to the call that created it contains the key itself.
-import Type from 'typebox'
+
 import { pageOf, pageParameters } from './pagination.ts'
 import {
   describedObject,
@@ -14,6 +14,7 @@ import {
   strictObject,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const SCOPES = ['read', 'write', 'operate', 'admin'] as const
 

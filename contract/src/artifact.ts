@@ -1,7 +1,8 @@
 // Artifacts: bundles of code that jobs run. The body of the PUT is the bundle itself.
-import Type from 'typebox'
+
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, strictObject } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const checksumPattern = '^[0-9a-fA-F]{64}$'
 /** Accepted content types of a bundle; its format is .tar.gz with either. */

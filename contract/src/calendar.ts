@@ -1,7 +1,8 @@
 // Calendars: days and windows under a name, such as the holidays of a country, that schedules exclude.
-import Type from 'typebox'
+
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, optionalText, strict, strictObject, textOrNull, time } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const calendarNamePattern = '^[a-z0-9._-]{1,128}$'
 export const calendarEntriesMax = 500

@@ -1,5 +1,5 @@
 // GET /dead-letters/clusters: the dead letters by job and kind of error.
-import Type from 'typebox'
+
 import { ERROR_TYPES } from './constants.ts'
 import {
   describedObject,
@@ -11,6 +11,7 @@ import {
   textOrNull,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const DeadLetterClusterQuery = strictObject({
   limit: optionalInteger({ minimum: 1, maximum: 200, default: 50 }),

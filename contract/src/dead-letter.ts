@@ -1,5 +1,5 @@
 // Dead letters: executions that used up their retries and wait for a person.
-import Type from 'typebox'
+
 import { DEAD_REASONS, ERROR_TYPES } from './constants.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import {
@@ -19,6 +19,7 @@ import {
   uuid,
   uuidGiven,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const redriveMax = 200
 /** Of a redrive by filter, when none is given. */

@@ -1,6 +1,7 @@
 // /echo: the built-in target to try jobs on.
-import Type from 'typebox'
+
 import { optionalInteger } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const EchoQuery = Type.Object({
   status: optionalInteger({ minimum: 200, maximum: 599, description: 'Respond with this status.' }),

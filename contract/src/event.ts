@@ -1,5 +1,5 @@
 // GET /events: events as they happen. One stream for all that a dashboard shows; each event is JSON.
-import Type from 'typebox'
+
 import { EXECUTION_STATUSES, JOB_STATUSES, OPERATION_STATUSES, RUN_STATUSES } from './constants.ts'
 import { Execution } from './execution.ts'
 import {
@@ -14,6 +14,7 @@ import {
   textOrNull,
   uuidGiven,
 } from './shapes.ts'
+import * as Type from './type.ts'
 import { LogList } from './worker.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })

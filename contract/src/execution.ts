@@ -1,5 +1,5 @@
 // Executions: the history of a job, and one execution with its attempts.
-import Type from 'typebox'
+
 import {
   ATTEMPT_OUTCOMES,
   ERROR_TYPES,
@@ -32,6 +32,7 @@ import {
   uuid,
   uuidGiven,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 const status = oneOf(EXECUTION_STATUSES)
 const kind = oneOf(EXECUTION_KINDS, 'The origin of the execution.')

@@ -1,6 +1,6 @@
 // The target of a job, by the kinds of executors/list.ts. One flat object for all of them, so that an error names the
 // field and a serialiser need not try alternatives; the server decides which fields go together.
-import Type from 'typebox'
+
 import { executionDefaults } from './constants.ts'
 import type { Field } from './executors/facts.ts'
 import {
@@ -12,6 +12,7 @@ import {
   type TargetName,
 } from './executors/list.ts'
 import { anyJson, describedObject, oneOf, optionalInteger, texts } from './shapes.ts'
+import * as Type from './type.ts'
 
 const pairsMax = 50
 

@@ -1,5 +1,5 @@
 // GET /failures: failures, grouped, the most frequent first.
-import Type from 'typebox'
+
 import { ERROR_TYPES } from './constants.ts'
 import {
   describedObject,
@@ -10,6 +10,7 @@ import {
   strictObject,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const FailureQuery = strictObject({
   minutes: optionalInteger({

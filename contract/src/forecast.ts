@@ -1,6 +1,7 @@
 // GET /forecast: the number of upcoming slots, and the times of the most.
-import Type from 'typebox'
+
 import { describedObject, instant, optionalInteger, strictObject, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const forecastStepSeconds = 600
 

@@ -1,5 +1,5 @@
 // Graph runs: jobs that run after each other, from a slot or a trigger of the roots to the last of them.
-import Type from 'typebox'
+
 import {
   DEPENDENCY_RULES,
   EXECUTION_STATUSES,
@@ -26,6 +26,7 @@ import {
   uuid,
   uuidGiven,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** Why a node has no execution: slot: it is a root and its slot was skipped; absent: it is outside, and never ran. */
 const skipReasons = [...NODE_SKIP_REASONS, 'slot', 'absent'] as const

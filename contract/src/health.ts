@@ -1,6 +1,7 @@
 // Liveness and readiness.
-import Type from 'typebox'
+
 import { oneOf } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const Live = Type.Object({ status: Type.Literal('alive') }, { additionalProperties: false })
 

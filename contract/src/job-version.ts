@@ -1,8 +1,9 @@
 // The versions of a job: its definition before each change.
-import Type from 'typebox'
+
 import { Job, JobScheduleGiven } from './job.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instantOrNull, orNull, strictObject, textOrNull } from './shapes.ts'
+import * as Type from './type.ts'
 
 // Fields that belong to the job and not to a version of it, or describe the present, are left out.
 const {

@@ -1,6 +1,6 @@
 // Jobs: the requests that create and change one, the replies, and lists. Fields of the specification that are not built
 // are not here: the server refuses them by name, so that none is ignored.
-import Type from 'typebox'
+
 import {
   EXECUTION_STATUSES,
   executionDefaults,
@@ -34,6 +34,7 @@ import {
   texts,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024

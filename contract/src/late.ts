@@ -1,5 +1,5 @@
 // GET /late: slots that began late, were skipped, or still wait.
-import Type from 'typebox'
+
 import {
   describedObject,
   idOrNull,
@@ -11,6 +11,7 @@ import {
   textOrNull,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const LATE_KINDS = ['late', 'skipped', 'waiting'] as const
 

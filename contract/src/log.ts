@@ -1,6 +1,7 @@
 // Reading the log of an execution. The lines sent to it and the replies are in worker.ts.
-import type Type from 'typebox'
+
 import { optionalInteger, optionalText, strictObject } from './shapes.ts'
+import type * as Type from './type.ts'
 
 export const logPageMax = 1_000
 export const logPageDefault = 200

@@ -1,5 +1,5 @@
 // Operations: long work asked for by one request, with progress, that can be cancelled.
-import Type from 'typebox'
+
 import { BACKFILL_ORDERS, OPERATION_KINDS, OPERATION_STATUSES } from './constants.ts'
 import { executionConditions } from './execution.ts'
 import { jobConditions } from './job.ts'
@@ -20,6 +20,7 @@ import {
   textOrNull,
   uuid,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const BulkRequest = requestObject(
   [{ action: 'pause', filter: { tag: 'reporting' }, reason: 'The warehouse moves' }],

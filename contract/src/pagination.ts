@@ -1,6 +1,7 @@
 // Pages of a list: an opaque cursor leads to the next one.
-import Type from 'typebox'
+
 import { describedObject, optionalInteger, optionalText, strictObject, textOrNull } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const pageLimitMax = 200
 export const pageLimitDefault = 50

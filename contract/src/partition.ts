@@ -1,6 +1,7 @@
 // Partitions: which scheduler fires which slice of all jobs.
-import Type from 'typebox'
+
 import { describedObject, strictObject, textOrNull, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const PartitionList = describedObject('The partitions and their holders.', {
   partitions: Type.Array(

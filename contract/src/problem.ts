@@ -1,7 +1,8 @@
 // RFC 9457 problem document: the body of every answer that is not a success.
-import Type from 'typebox'
+
 import { ERRORS } from './errors.ts'
 import { oneOf, optionalInteger, optionalText } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const FieldError = Type.Object({
   pointer: Type.String({ description: 'JSON Pointer to the field; query and path parameters by name.' }),

@@ -1,7 +1,8 @@
 // How often an execution is tried again, and how long after: as it is sent, and as it is shown.
-import Type from 'typebox'
+
 import { BACKOFFS } from './constants.ts'
 import { oneOf, oneOfWithDefault, optionalInteger, strictObject } from './shapes.ts'
+import * as Type from './type.ts'
 
 const delayMsMax = 86_400_000
 

@@ -1,8 +1,10 @@
 // The shapes of a schedule on the wire, and of its preview. Plain JSON Schema: bounds on everything, nothing unknown
 // accepted. The meaning of the fields is in docs/schedules.md.
-import Type, { type Static } from 'typebox'
+
 import { SCHEDULE_TYPES } from './constants.ts'
 import { oneOf, optionalFlag, optionalInteger, optionalText, strict, strictObject, time } from './shapes.ts'
+import type { Static } from './type.ts'
+import * as Type from './type.ts'
 
 const text = (description: string, maxLength = 256) => Type.String({ minLength: 1, maxLength, description })
 const said = (maxLength: number) => Type.String({ maxLength })

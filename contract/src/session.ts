@@ -1,7 +1,8 @@
 // A session: how a browser calls the API without holding a key where scripts could read it.
-import Type from 'typebox'
+
 import { SCOPES } from './api-key.ts'
 import { describedObject, oneOf, optionalText, strict, strictObject, textOrNull, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** The cookie of a session. */
 export const SESSION_COOKIE = 'carillon_session'

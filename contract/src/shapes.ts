@@ -1,7 +1,7 @@
 // Shapes that several replies share. JSON Schema as it is: `type: [X, 'null']` instead of a union, which the
 // serialiser writes without trying each branch, and `additionalProperties` instead of a pattern, which misses keys
 // with a line break.
-import Type from 'typebox'
+import * as Type from './type.ts'
 
 export const strict = { additionalProperties: false } as const
 

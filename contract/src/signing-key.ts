@@ -1,6 +1,7 @@
 // POST /signing-key/rotate. The key itself is in worker.ts.
-import type Type from 'typebox'
+
 import { optionalFlag, requestObject } from './shapes.ts'
+import type * as Type from './type.ts'
 
 export const RotateRequest = requestObject([{}], {
   force: optionalFlag({

@@ -1,5 +1,5 @@
 // GET /sla: is everything on time?
-import Type from 'typebox'
+
 import {
   describedObject,
   instant,
@@ -10,6 +10,7 @@ import {
   oneOfWithDefault,
   strictObject,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const SLA_WINDOWS = ['1h', '24h', '7d', '30d'] as const
 

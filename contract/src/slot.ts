@@ -1,8 +1,9 @@
 // The slot ledger: the fate of every slot of a job. And one sentence why it ran or did not.
-import Type from 'typebox'
+
 import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, oneOf, optionalText, strictObject, time, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** The statuses of executions, and one for slots still to come. */
 export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const

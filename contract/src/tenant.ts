@@ -1,7 +1,8 @@
 // Tenants and the limits of their tier.
-import Type from 'typebox'
+
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, integerOrNull, strict, strictObject, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** The tier of a tenant when none is given. */
 export const tierDefault = 'unlimited'

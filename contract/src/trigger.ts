@@ -1,6 +1,7 @@
 // Triggering a job: once, or many times by one request.
-import Type from 'typebox'
+
 import { anyJson, describedObject, instant, optionalInteger, strict, textOrNull, uuid } from './shapes.ts'
+import * as Type from './type.ts'
 
 export const TriggerRequest = Type.Object(
   {

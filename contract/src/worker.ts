@@ -1,6 +1,6 @@
 // Workers, and the protocol of a worker in the user's own process: it registers, claims executions for its handlers,
 // sends heartbeats with their progress, and reports their results. Clients in other languages are generated from this.
-import Type from 'typebox'
+
 import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
 import { handlerPattern, labelPattern } from './executors/worker.ts'
 import { Parent } from './graph-run.ts'
@@ -23,6 +23,7 @@ import {
   uuid,
   uuidGiven,
 } from './shapes.ts'
+import * as Type from './type.ts'
 
 /** Maximum executions in one claim or report. */
 export const claimMax = 1_000

@@ -10,7 +10,6 @@ import type { FuzzOrder } from './run-apart.ts'
 
 const requestsVariable = 'CARILLON_FUZZ_REQUESTS'
 export const seedVariable = 'CARILLON_FUZZ_SEED'
-const requests = Number(process.env[requestsVariable] ?? 10_000)
 /** Of each test, which has 120 s in all; of 43 operations it took 23 s on two shared cores, 50 s on busy ones. */
 const msMax = 100_000
 const sentMinPerOperation = 50
@@ -23,11 +22,12 @@ const neverTaken: Readonly<Record<string, string>> = {
   'GET /api/v1/events': 'the fuzz does not ask for a stream, which would not end',
 }
 
-export async function fuzz(t: TestContext, seed: number): Promise<void> {
+export async function fuzz(t: TestContext, seed: number, requestsUsual: number): Promise<void> {
+  const requests = Number(process.env[requestsVariable] ?? requestsUsual)
   t.diagnostic(`to repeat it: ${seedVariable}=${seed} npm test -- server/test/fuzz/fuzz.slow.test.ts`)
   const report = await runApart({ address: await createDatabase(t), seed, requests, msMax })
   for (const line of summarise(report)) t.diagnostic(line)
-  assertSound(report)
+  assertSound(report, requests)
 }
 
 /** In a thread of its own: the hooks of `node:test` make every promise of this one three times as dear. */
@@ -41,7 +41,7 @@ async function runApart(order: FuzzOrder): Promise<FuzzReport> {
   }
 }
 
-function assertSound(report: FuzzReport): void {
+function assertSound(report: FuzzReport, requests: number): void {
   const said = report.faults.slice(0, saidMax).map(sayFault)
   if (said.length > 0) {
     assert.fail(
