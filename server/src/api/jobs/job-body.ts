@@ -87,6 +87,7 @@ function placeOf(pointer: string, { places }: JobReading, sent: unknown): string
   const [, part = '', name] = pointer.split('/')
   if (name === undefined || !isObject(sent) || isObject(sent[part])) return pointer
   // A part that was not sent, or as a text: the field that is missing may be given beside it.
-  const isFlat = sent[part] === undefined && OTHER_FIELDS[name]?.to.join('/') === `${part}/${name}`
+  const known = Object.hasOwn(OTHER_FIELDS, name) ? OTHER_FIELDS[name]! : null
+  const isFlat = sent[part] === undefined && known?.to.join('/') === `${part}/${name}`
   return isFlat ? `/${name}` : `/${part}`
 }

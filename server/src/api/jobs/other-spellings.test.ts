@@ -235,6 +235,13 @@ test('mistakes are told in the spelling of the sender', async (t) => {
   assert.match(named.json().detail, /^\/timeout_sec /)
 })
 
+test('an executor type that is not built is refused as such, in any case', async (t) => {
+  const { call } = await setupApp(t)
+  const send = (type: string) => call('POST', '/jobs', { name: 'a', schedule: '@daily', execution: { type } })
+  for (const type of ['kafka', 'Kafka', 'LAMBDA', 'gRPC'])
+    assertProblem(await send(type), 'NOT_SUPPORTED_YET', '/execution/type')
+})
+
 test('PUT by key and PATCH take other spellings, and answer in the canonical form', async (t) => {
   const { call } = await setupApp(t)
   const put = await call('PUT', '/jobs/by-key/report', { name: 'send', schedule: '@daily', payload: 1 })
@@ -310,6 +317,8 @@ test('no value of another spelling causes a failure, and a refusal points to som
   const odd = [null, '', 'x', 'CRON', 7, -1, 0.5, true, [], {}, { type: 'worker' }, [null], 'é'.repeat(5_000)]
   const bases = [{}, { schedule: '@daily', execution: {} }, { schedule: 1, execution: 'a', retry_policy: [] }]
   const names = [...Object.keys(OTHER_FIELDS), 'executor_config', 'status']
+  const keys = ['constructor', 'toString', 'a/b~c', 'type', 'handler', 'url']
+  odd.push(...keys.map((key) => ({ [key]: 1 })))
   for (const name of names) {
     for (const value of odd) {
       for (const base of bases) {
