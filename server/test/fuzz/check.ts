@@ -3,6 +3,9 @@
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { foldWords, wordTreeOf } from '../../src/api/http/words.ts'
+import { type ReadOptions, readOtherSpellings } from '../../src/api/jobs/other-spellings.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
 import { escapePointer, type OpenApiDocument, type Operation } from './document.ts'
 import { isObject } from './garbage.ts'
 import type { FuzzRequest } from './requests.ts'
@@ -20,6 +23,20 @@ const codesWithoutField: readonly string[] = ['MALFORMED_REQUEST', 'MALFORMED_JS
 const openContent: Readonly<Record<string, string>> = {
   'GET /metrics': 'the text format of Prometheus; the document names no content',
 }
+
+/** Operations that read other spellings: a body that they take must be one that the document allows once it is rewritten. */
+const jobOperations: Readonly<Record<string, ReadOptions['as']>> = {
+  'POST /api/v1/jobs': 'create',
+  'PUT /api/v1/jobs/by-key/{key}': 'replace',
+  'PATCH /api/v1/jobs/{job_id}': 'patch',
+}
+/** Operations that read the words of closed sets in any case. */
+const foldedOperations: readonly string[] = [
+  'POST /api/v1/jobs/bulk',
+  'POST /api/v1/executions/cancel',
+  'POST /api/v1/dead-letters/redrive',
+  'POST /api/v1/schedules/preview',
+]
 
 const problemType = 'application/problem+json'
 
@@ -74,7 +91,8 @@ export class Checker {
     const value = readJson(body)
     if (value === undefined) return ['a body was taken that is not JSON']
     const pointer = `${operation!.pointer}/requestBody/content/${escapePointer(type)}/schema`
-    return this.#validate(pointer, value).map((one) => `a body was taken that the document forbids: ${one}`)
+    const meant = meantBy(operation!, value, documented.content[type]!.schema ?? {})
+    return this.#validate(pointer, meant).map((one) => `a body was taken that the document forbids: ${one}`)
   }
 
   /**
@@ -97,6 +115,12 @@ export class Checker {
     if (validate(value)) return []
     return [this.#ajv.errorsText(validate.errors, { dataVar: '' })]
   }
+}
+
+function meantBy({ name }: Operation, value: unknown, schema: object): unknown {
+  const as = jobOperations[name]
+  if (as !== undefined) return readOtherSpellings(value, { as, now: epochMs(0) })?.body ?? value
+  return foldedOperations.includes(name) ? foldWords(wordTreeOf(schema), value) : value
 }
 
 function checkFailure(answer: FuzzAnswer): string[] {

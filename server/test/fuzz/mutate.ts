@@ -3,6 +3,9 @@ import type { Dice } from './dice.ts'
 import { brokenTexts, isObject, oddNumbers, oddTexts, oddValue, ownKey } from './garbage.ts'
 import { type Generated, type Site, slowFields } from './generate.ts'
 
+/** Of jobs; of anything else they are unknown. */
+const otherSpellings = ['timezone', 'payload', 'executor_config', 'max_attempts', 'next_run_at', 'handler']
+
 /** Spoils the value in place; returns a description of the change, for people. */
 export function mutate(sites: Generated['sites'], dice: Dice): string {
   const site = dice.pick(sites)
@@ -15,7 +18,16 @@ export function mutate(sites: Generated['sites'], dice: Dice): string {
   }
   if (site.required && sites.length > 1) kinds['missing'] = () => site.remove()
   if (isObject(site.get())) {
-    const key = dice.pick(['unknown_field', '__proto__', 'constructor', '', 'a\0', 'toString', 'schedule '])
+    const key = dice.pick([
+      'unknown_field',
+      '__proto__',
+      'constructor',
+      '',
+      'a\0',
+      'toString',
+      'schedule ',
+      ...otherSpellings,
+    ])
     kinds[`further key ${JSON.stringify(key)}`] = () =>
       site.set(ownKey(key, oddValue(dice), site.get() as object))
   }

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { totalMax } from '../../ports/executions.ts'
 import type { World } from '../../ports/world.ts'
 import { refuseField } from '../http/problem.ts'
+import { executionStatusWords, readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toExecutionFilter } from '../jobs/job-filter.ts'
 import { startOperation } from '../jobs/operation-view.ts'
@@ -20,7 +21,7 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
         'Cancels all matching executions that have not ended and were created before the request, with the conditions of the search. An operation does it step by step, newest first.',
       body: CancelManyRequest,
       accepted: Operation,
-      options: { preValidation: demandCondition },
+      options: { preValidation: [readBodyWords(CancelManyRequest, executionStatusWords), demandCondition] },
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request

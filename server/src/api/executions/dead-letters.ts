@@ -12,6 +12,7 @@ import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { toDeadLetter } from './execution-view.ts'
@@ -30,7 +31,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
     route(tag, 'read', 'The dead letters, newest execution first', {
       querystring: DeadLetterListQuery,
       answer: DeadLetterList,
-      options: { preHandler: requireDeadLetters },
+      options: { preValidation: readQueryWords(DeadLetterListQuery), preHandler: requireDeadLetters },
     }),
     async ({ tenantId, query }): Promise<DeadLetterList> => {
       const before = readIdCursor('dead_letters', query)

@@ -20,6 +20,7 @@ import { readDateRange } from '../http/date-range.ts'
 import { aJob, anExecution } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { executionStatusWords, readQueryWords } from '../http/words.ts'
 import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../insights/skipped-slots.ts'
 import { toExecution, toExecutionItem, toFoundExecution } from './execution-view.ts'
 
@@ -53,6 +54,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
         'With `status=SKIPPED`: the slots without an execution, with the reason; without dates, the slots of the last 30 days. A job with dependencies has no slots: its skipped executions are listed.',
       querystring: ExecutionListQuery,
       answer: ExecutionList,
+      options: { preValidation: readQueryWords(ExecutionListQuery, executionStatusWords) },
     }),
     async ({ tenantId, params, query }): Promise<ExecutionList> => {
       const jobId = aJob.read(params.job_id)
@@ -68,6 +70,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       description: 'Executions that meet all given conditions. Skipped slots are in the list of each job.',
       querystring: ExecutionSearchQuery,
       answer: ExecutionSearch,
+      options: { preValidation: readQueryWords(ExecutionSearchQuery, executionStatusWords) },
     }),
     async ({ tenantId, query }): Promise<ExecutionSearch> => {
       if (query.status === 'SKIPPED') {

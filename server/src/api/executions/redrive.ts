@@ -8,6 +8,7 @@ import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
 import { refuseField } from '../http/problem.ts'
+import { readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteAnswer, type WriteDeps } from '../http/write.ts'
 import type { CreateDeps } from '../jobs/create-job.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
@@ -27,7 +28,7 @@ export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
       description: 'Each dead letter becomes a new execution with the idempotency key of the old one.',
       body: RedriveRequest,
       accepted: reply,
-      options: { preValidation: checkForm, preHandler: requireDeadLetters },
+      options: { preValidation: [readBodyWords(RedriveRequest), checkForm], preHandler: requireDeadLetters },
     }),
     async (request, answer) => {
       const { caller, body } = request

@@ -17,6 +17,7 @@ import { readDateRange } from '../http/date-range.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { aJob, named } from '../http/path-id.ts'
 import { noFields, route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import type { CreateDeps } from '../jobs/create-job.ts'
 import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
@@ -44,6 +45,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
         'Ordered by scheduled time. Counting stops early: `total` is exact only when one page holds all runs. Runs are kept for the history retention of the tenant.',
       querystring: GraphRunListQuery,
       answer: GraphRunList,
+      options: { preValidation: readQueryWords(GraphRunListQuery) },
     }),
     async ({ tenantId, query }): Promise<GraphRunList> => {
       const before = readIdCursor('graph_runs', query)

@@ -25,7 +25,7 @@ function given(fields: unknown, names: readonly string[], prefix = '/'): string[
 }
 
 function isOneOf(texts: readonly string[], value: unknown): boolean {
-  return typeof value === 'string' && texts.includes(value)
+  return typeof value === 'string' && texts.includes(value.toLowerCase())
 }
 
 function refuseNotBuilt(pointers: readonly string[]): void {

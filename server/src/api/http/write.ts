@@ -13,6 +13,13 @@ import { ApiError } from './api-error.ts'
 import { refuseField } from './problem.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body before it was rewritten. Undefined: it was not. */
+    bodyAsSent?: unknown
+  }
+}
+
 export interface WriteDeps {
   requests: Pick<Requests, 'run'>
   wakeup: Wakeup
@@ -130,8 +137,8 @@ function readOnce(request: FastifyRequest): Once | null {
   return key === undefined ? null : { tenantId, key: String(key), fingerprint: fingerprintOf(request) }
 }
 
-/** The body as it was read: other spaces are no other request. */
-function fingerprintOf({ method, url, body }: FastifyRequest): Uint8Array {
+/** The body as it was read: other spaces are no other request, another spelling of a job is. */
+function fingerprintOf({ method, url, body: read, bodyAsSent: body = read }: FastifyRequest): Uint8Array {
   return hash('sha256', `${method} ${url}\n${JSON.stringify(body) ?? ''}`, 'buffer')
 }
 

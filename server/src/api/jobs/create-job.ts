@@ -12,8 +12,10 @@ import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { tagOf } from '../http/if-match.ts'
 import type { WriteAnswer } from '../http/write.ts'
+import { withReadingWarnings } from './job-body.ts'
 import { toJob, viewOf } from './job-view.ts'
 import { calendarsNamed } from './named-calendars.ts'
+import type { JobReading } from './other-spellings.ts'
 import { planJob } from './plan-new-job.ts'
 import { warningsOf } from './validate-dependencies.ts'
 
@@ -24,12 +26,14 @@ export interface CreateDeps extends Pick<World, 'clock' | 'ids'> {
 export interface CreateOrder {
   caller: Caller
   request: JobRequest
+  /** Undefined: the request was sent as it is here. */
+  reading: JobReading | undefined
   stores: Pick<WriteStores, 'jobs' | 'calendars' | 'graphRuns'>
 }
 
 export async function createJob(
   { clock, ids, lanes }: CreateDeps,
-  { caller, request, stores }: CreateOrder,
+  { caller, request, reading, stores }: CreateOrder,
 ): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
   const { tenantId, tier, name: by } = caller
   const calendars = await calendarsNamed(stores.calendars, tenantId, request.schedule)
@@ -41,7 +45,7 @@ export async function createJob(
   if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
   // A new job has no dependents, so of most there is nothing to look at.
   const warnings = job.dependsOn.length > 0 ? await warningsOf(stores.graphRuns, job) : {}
-  const body = { ...toJob(viewOf(job), { now, calendars }), ...warnings }
+  const body = { ...toJob(viewOf(job), { now, calendars }), ...withReadingWarnings(reading, warnings) }
   return {
     status: 201,
     headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },

@@ -14,12 +14,13 @@ import {
   readIfNoneMatch,
   tagOf,
 } from '../http/if-match.ts'
-import { refuseJobOptions } from '../http/not-supported.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { takeJob, withReadingWarnings } from './job-body.ts'
 import { toJob } from './job-view.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
+import type { JobReading } from './other-spellings.ts'
 import { planEdit } from './plan-edit.ts'
 import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
 
@@ -28,6 +29,7 @@ export interface JobByKeyDeps extends CreateDeps, WriteDeps {}
 interface PutOrder {
   caller: Caller
   request: JobRequest & { key: string }
+  reading: JobReading | undefined
   ifMatch: Precondition
   ifNoneMatch: '*' | null
 }
@@ -40,7 +42,7 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
     '/jobs/by-key/:key',
     writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
-        'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value.',
+        'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value. Other spellings are read as with `POST /jobs`.',
       params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
       headers: putHeaders,
       body: JobRequest,
@@ -48,16 +50,17 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
         200: { ...CreatedJob, description: 'It existed already; this is its new definition.' },
         201: { ...CreatedJob, description: 'Created.' },
       },
-      options: { preValidation: refuseJobOptions },
+      options: takeJob(deps.clock, 'replace'),
     }),
     async (request, reply) => {
-      const { params, body, caller } = request
+      const { params, body, caller, reading } = request
       const { key } = params
       if (body.key !== undefined && body.key !== key)
         throw refuseField('/key', `must be ${key}, as in the path`)
       const order = {
         caller,
         request: { ...body, key },
+        reading,
         ifMatch: readIfMatch(request),
         ifNoneMatch: readIfNoneMatch(request),
       }
@@ -83,15 +86,16 @@ async function putJob(
   throw keyTaken(request.key)
 }
 
-async function create(deps: JobByKeyDeps, { caller, request, ifMatch }: PutOrder, stores: WriteStores) {
+async function create(deps: JobByKeyDeps, order: PutOrder, stores: WriteStores) {
+  const { request, ifMatch } = order
   if (ifMatch !== null) throw refuseCondition('If-Match', `There is no job with the key ${request.key}.`)
-  const created = await createJob(deps, { caller, request, stores })
+  const created = await createJob(deps, { ...order, stores })
   return created === 'key_taken' ? 'changed_meanwhile' : created
 }
 
 async function replace(
   { clock }: JobByKeyDeps,
-  { caller, request, ifMatch, ifNoneMatch }: PutOrder,
+  { caller, request, reading, ifMatch, ifNoneMatch }: PutOrder,
   { stores, jobId }: { stores: WriteStores; jobId: string },
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
   if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
@@ -113,7 +117,7 @@ async function replace(
     headers: { etag: tagOf(job.version) },
     body: {
       ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
-      ...(await warningsOf(graphRuns, job)),
+      ...withReadingWarnings(reading, await warningsOf(graphRuns, job)),
     },
     wake: ['changes'],
   }

@@ -7,12 +7,12 @@ import type { World } from '../../ports/world.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
 import { parseJsonBody } from '../http/json-body.ts'
-import { refuseJobOptions } from '../http/not-supported.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { invalidRequest } from '../http/problem.ts'
 import { createValidator } from '../http/validators.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
+import { takeJob } from './job-body.ts'
 import { applyPatch } from './job-patch.ts'
 import { toJob } from './job-view.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
@@ -32,12 +32,12 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
     '/jobs/:job_id',
     writeRoute('jobs', 'write', 'Change a job', {
       description:
-        'Executions that have already fired run the old version; a new schedule applies from now on. A header value of `***` keeps the stored value. The response is the job; its version stays the same if nothing changed.',
+        'Executions that have already fired run the old version; a new schedule applies from now on. A header value of `***` keeps the stored value. The response is the job; its version stays the same if nothing changed. Other spellings are read as with `POST /jobs`.',
       headers: ifMatchRequired,
       consumes: ['application/json', mergePatch],
       body: JobPatch,
       answer: ChangedJob,
-      options: { preValidation: [requireIfMatch, refuseJobOptions] },
+      options: takeJob(clock, 'patch', [requireIfMatch]),
     }),
     async (request, reply) => {
       const { tenantId, caller, body: patch } = request

@@ -7,11 +7,12 @@ import type { Rollups } from '../../ports/rollups.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import { limitOf, offsetOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
-import { refuseJobOptions } from '../http/not-supported.ts'
 import { aJob } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
+import { jobStatusWords, readQueryWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { spellingsText, takeJob } from './job-body.ts'
 import { toJobFilter } from './job-filter.ts'
 import { toJob, toJobDetails } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
@@ -29,11 +30,10 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
   app.post<{ Body: JobRequest }>(
     '/jobs',
     postRoute(tag, 'write', 'Create a job', {
-      description:
-        'The job runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after the named jobs.',
+      description: `The job runs from its next slot on; with type IMMEDIATE once, now; with \`depends_on\` after the named jobs. ${spellingsText}`,
       body: JobRequest,
       created: CreatedJob,
-      options: { preValidation: refuseJobOptions },
+      options: takeJob(clock, 'create'),
     }),
     async (request, reply) =>
       answerWrite<CreatedJob>(
@@ -41,8 +41,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         request,
         reply,
         async (stores) => {
-          const { caller, body } = request
-          const created = await createJob(deps, { caller, request: body, stores })
+          const { caller, body, reading } = request
+          const created = await createJob(deps, { caller, request: body, reading, stores })
           if (created === 'key_taken') throw keyTaken(body.key)
           return created
         },
@@ -55,9 +55,11 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
   app.get<{ Querystring: JobListQuery }>(
     '/jobs',
     route(tag, 'read', 'The jobs, newest first', {
-      description: 'All jobs by cursor, or the first 10,000 by page number.',
+      description:
+        'All jobs by cursor, or the first 10,000 by page number. The status is read in any case; `scheduled` is ACTIVE, and `cancelled` is DELETED.',
       querystring: JobListQuery,
       answer: JobList,
+      options: { preValidation: readQueryWords(JobListQuery, jobStatusWords) },
     }),
     async ({ tenantId, query }): Promise<JobList> => {
       const limit = limitOf(query)

@@ -14,6 +14,7 @@ import { takeNoBody } from '../http/json-body.ts'
 import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { noFields, route } from '../http/route.ts'
+import { jobStatusWords, readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toJobFilter } from './job-filter.ts'
 import { startOperation, toOperation } from './operation-view.ts'
@@ -36,6 +37,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
         'Changes all matching jobs that were created before the request, step by step in an operation. `delete` needs the scope write too.',
       body: BulkRequest,
       accepted: Operation,
+      options: { preValidation: readBodyWords(BulkRequest, jobStatusWords) },
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request

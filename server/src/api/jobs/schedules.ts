@@ -9,6 +9,7 @@ import { previewSchedule } from '../../domain/schedule/preview.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { route } from '../http/route.ts'
+import { readBodyWords } from '../http/words.ts'
 import { calendarsNamed } from './named-calendars.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 
@@ -23,6 +24,7 @@ export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
     route('schedules', 'read', 'A schedule as a sentence, and its next slots', {
       body: SchedulePreviewRequestSchema,
       answer: SchedulePreviewReplySchema,
+      options: { preValidation: readBodyWords(SchedulePreviewRequestSchema) },
     }),
     async ({ body, caller, tenantId }) => {
       const calendars = await calendarsNamed(deps.calendars, tenantId, body.schedule)
