@@ -14,10 +14,13 @@ const runs = `l.state IN ('running', 'awaiting')`
 const invariants: Record<string, string> = {
   'an execution is in exactly one of batches, live and the final attempts': `
     SELECT execution_id, array_agg(place) FROM place GROUP BY execution_id HAVING count(*) > 1`,
-  'a batch has as many jobs, versions and slots as positions, and at least one, in order': `
-    SELECT batch_id FROM batches WHERE cardinality(positions) = 0 OR cardinality(job_ids) <> cardinality(positions)
+  // Slots that leave the fast path join their batch at its end, whatever their positions; payloads go by the order.
+  'a batch has as many jobs, versions and slots as positions, at least one, each once; in order if it has payloads': `
+    SELECT batch_id, kind, positions, cardinality(job_ids) AS jobs FROM batches
+    CROSS JOIN LATERAL (SELECT array_agg(DISTINCT p ORDER BY p) AS sorted FROM unnest(positions) AS p) u
+    WHERE cardinality(positions) = 0 OR cardinality(job_ids) <> cardinality(positions)
       OR cardinality(versions) <> cardinality(positions) OR cardinality(slots_ms) <> cardinality(positions)
-      OR positions <> (SELECT array_agg(DISTINCT p ORDER BY p) FROM unnest(positions) AS p)`,
+      OR cardinality(positions) <> cardinality(sorted) OR payloads IS NOT NULL AND positions <> sorted`,
   'an attempt is recorded once': `
     SELECT execution_id, attempt FROM attempts a WHERE ${isAttempt} GROUP BY execution_id, attempt HAVING count(*) > 1`,
   'the attempts of an execution count from 1, and those before the one under way are recorded': `

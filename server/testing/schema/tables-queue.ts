@@ -89,7 +89,8 @@ const activeTables: readonly TableNote[] = [
       rank: 'order within a lane: enqueued_at plus 60 s a priority level',
       worker_id: 'null: it waits',
       fence: 'grows with each claim; a write under a claim must name it',
-      positions: 'positions that are left; parallel to the next three arrays',
+      positions:
+        'positions that are left, in order if the batch has payloads; parallel to the next three arrays',
       cancels: 'cancelled positions of a claimed batch, each with its message',
       payloads: 'of triggers: payloads by original position; null: the payload of the job',
     },

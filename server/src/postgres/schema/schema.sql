@@ -530,7 +530,7 @@ CREATE TABLE batches (
   rank timestamptz(3) NOT NULL, -- order within a lane: enqueued_at plus 60 s a priority level
   worker_id uuid, -- null: it waits
   fence integer DEFAULT 0 NOT NULL, -- grows with each claim; a write under a claim must name it
-  positions smallint[] NOT NULL, -- positions that are left; parallel to the next three arrays
+  positions smallint[] NOT NULL, -- positions that are left, in order if the batch has payloads; parallel to the next three arrays
   job_ids uuid[] NOT NULL,
   versions integer[] NOT NULL,
   slots_ms bigint[] NOT NULL,
