@@ -26,6 +26,16 @@ test('carillon next prints the sentence, the rule and a table with notes', async
   assert.match(out, /Follows the wall clock/)
 })
 
+test('carillon next shows one run after the gap for a step of minutes within an hour', async () => {
+  const from = ['--tz', 'America/New_York', '--from', '2026-03-07T12:00:00Z', '--count', '2']
+  const { code, out } = await run(['*/15 2 * * *', ...from])
+  assert.equal(code, 0)
+  assert.match(out, /2026-03-08T07:00:00Z .*run now, once\..*\n.*2026-03-09T06:00:00Z/)
+  assert.match(out, /Follows the wall clock/)
+  const hourly = await run(['*/15 * * * *', ...from])
+  assert.match(hourly.out, /Follows elapsed time, because it runs in all 24 hours/)
+})
+
 test('carillon next understands English and shows the resulting schedule', async () => {
   const { code, out } = await run(['weekdays at 9 in London', '--from', '2026-07-01T00:00:00Z', '--json'])
   assert.equal(code, 0)

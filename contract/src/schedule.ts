@@ -41,8 +41,18 @@ export const ScheduleObjectSchema = strictObject({
       description: 'Days and times at which slots are skipped, in the zone `timezone`.',
     }),
   ),
-  dst_gap: Type.Optional(oneOf(['run_after', 'skip'])),
-  dst_fold: Type.Optional(oneOf(['first', 'both'])),
+  dst_gap: Type.Optional(
+    oneOf(
+      ['run_after', 'skip'],
+      'Local times that a clock change skips: one run right after it, or none. Default run_after; skip for a cron that covers all 24 hours.',
+    ),
+  ),
+  dst_fold: Type.Optional(
+    oneOf(
+      ['first', 'both'],
+      'Local times that happen twice: the first time only, or both. Default first; both for a cron that covers all 24 hours.',
+    ),
+  ),
   after_completion: optionalFlag({
     description: 'Whether an INTERVAL counts from the end of the last execution.',
   }),

@@ -7,6 +7,7 @@ import { foldStats, selectStats } from '../src/postgres/history/job-stats.sql.ts
 import * as rollupStatements from '../src/postgres/history/rollups.sql.ts'
 import * as searchStatements from '../src/postgres/history/search.sql.ts'
 import { selectState } from '../src/postgres/jobs/change-job.sql.ts'
+import { selectOlderVersions } from '../src/postgres/jobs/job-versions.sql.ts'
 import * as jobStatements from '../src/postgres/jobs/jobs.sql.ts'
 import * as triggerStatements from '../src/postgres/jobs/triggers.sql.ts'
 import {
@@ -293,6 +294,7 @@ export const hotStatements: HotStatement[] = [
     types: 'json, uuid[]',
   })),
   { statement: selectState, values: [`SELECT md5('7')::uuid`], types: 'uuid' },
+  { statement: selectOlderVersions, values: [lastId, 'SELECT 1', 'SELECT 100'], types: 'uuid, int, int' },
   {
     statement: cancelBatchedOfJobs,
     values: [goneJobs, 'SELECT true'],

@@ -13,6 +13,7 @@ export const job: JobView = {
   description: null,
   tags: [],
   schedule: { type: 'CRON', cron_expression: '0 * * * *' },
+  impliedDst: [],
   anchorAt: at('00:00:00'),
   execution: {
     type: 'http',

@@ -1,7 +1,7 @@
 // Fills an empty installation with a believable world, once: jobs through the API, as a user would make them, and
 // thirty days of history before them. An installation that is filled already is left alone.
 import { runIdOfSlot } from '../domain/graphs/graph-run.ts'
-import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import { compileStored } from '../domain/schedule/compile-schedule.ts'
 import { nextRun } from '../domain/schedule/next-run.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/time/epoch.ts'
@@ -161,12 +161,12 @@ function stepMsOf(schedule: WorldJob['schedule']): number | null {
 
 /** The slots that would have run before the job was made. */
 function* slotsOf(one: WorldJob, anchorAt: number, createdAt: number): Generator<number> {
-  const compiled = compileSchedule(one.schedule, { createdAt: epochMs(anchorAt), jobId: one.job_id })
-  if (!compiled.ok) return
-  let slot = nextRun(compiled.value.compiled, epochMs(createdAt))
-  while (slot !== null && slot < one.anchor_ms) {
+  const { schedule, job_id: jobId } = one
+  const compiled = compileStored({ schedule, anchorAt: epochMs(anchorAt), jobId })
+  let slot = compiled === null ? null : nextRun(compiled, epochMs(createdAt))
+  while (compiled !== null && slot !== null && slot < one.anchor_ms) {
     yield slot
-    slot = nextRun(compiled.value.compiled, slot)
+    slot = nextRun(compiled, slot)
   }
 }
 

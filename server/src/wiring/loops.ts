@@ -7,6 +7,7 @@ import { foldStatsEveryMs } from '../history/fold-stats.ts'
 import { historyDutyEveryMs } from '../history/history-duty.ts'
 import { pruneHistoryEveryMs } from '../history/prune-history.ts'
 import { Loop, type LoopFailure, type Step } from '../lib/loop.ts'
+import { moveClockRuleEveryMs } from '../maintenance/move-clock-rule.ts'
 import { reclaimEveryMs } from '../maintenance/reclaim-lost.ts'
 import { redriveDueEveryMs } from '../maintenance/redrive-due.ts'
 import { lookForWaitingEveryMs } from '../maintenance/release-waiting.ts'
@@ -127,6 +128,11 @@ export const LOOPS = {
     role: 'scheduler',
     everyMs: resumePausedEveryMs,
     does: 'Resumes jobs whose pause is over.',
+  },
+  'move clock rules': {
+    role: 'scheduler',
+    everyMs: moveClockRuleEveryMs,
+    does: 'After an upgrade: gives jobs that an older program wrote the present clock rule.',
   },
   'redrive dead letters': {
     role: 'scheduler',

@@ -1,6 +1,7 @@
 // The maintenance loops. Every scheduler runs all of them; the first one to come does the work. Queue maintenance: lost
 // workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
+import { ClockRuleMover } from '../maintenance/move-clock-rule.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
 import { redriveDue } from '../maintenance/redrive-due.ts'
 import { Releaser } from '../maintenance/release-waiting.ts'
@@ -69,7 +70,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
 }
 
 function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
-  const { jobs, deadLetters, operations, requests, runSteps, dailyPartitions } = store
+  const { jobs, jobVersions, deadLetters, operations, requests, runSteps, dailyPartitions } = store
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -84,6 +85,8 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
     runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
   )
   startLoop('resume paused jobs', () => resumePaused({ jobs, onChanged }))
+  const mover = new ClockRuleMover({ jobs, jobVersions, onChanged })
+  startLoop('move clock rules', () => mover.step())
   startLoop('redrive dead letters', () => redriveDue({ ...world, deadLetters, lanes, onReady }))
   startLoop('keep partitions', async () => {
     await dailyPartitions.keep(world.clock.databaseNow())

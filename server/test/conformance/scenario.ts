@@ -55,6 +55,7 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
       description: null,
       tags: [],
       schedule: { type: 'CRON', cron_expression: '* * * * * *' },
+      impliedDst: [],
       anchorAt: at(0),
       execution: {
         type: 'http',

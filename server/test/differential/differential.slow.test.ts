@@ -53,7 +53,7 @@ function assertAllMet(): void {
 
 test('the comparison covers every kind of operation, not only polls', assertAllMet)
 
-/** Too rare for the forty seconds of a history. */
+/** Too rare for the forty seconds of a history: each change of the wiring shifts the histories, and other ones are seen. */
 const RARE = [
   'execution: nothing -- create -> waiting',
   'execution: ready -- hold -> waiting',
@@ -72,6 +72,6 @@ const RARE = [
 ]
 
 test('the histories go through every transition of the tables but the rare ones', () => {
-  const unseen = allTransitions().filter((name) => !transitions.has(name))
-  assert.deepEqual(unseen, RARE)
+  const unseen = allTransitions().filter((name) => !transitions.has(name) && !RARE.includes(name))
+  assert.deepEqual(unseen, [])
 })

@@ -24,7 +24,8 @@ const QUERIES: Readonly<Record<string, string>> = {
     deleted_at, paused_at, pause_reason, paused_by, resume_at FROM jobs`,
   job_versions: `SELECT job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution, retry_policy,
     priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata, jitter_seconds, concurrency_limit,
-    concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on FROM job_versions`,
+    concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on,
+    implied_dst FROM job_versions`,
   job_edges: 'SELECT * FROM job_edges',
   cursors: `SELECT job_id, tenant_id, partition_id, version, status, slot_at, due_at, decided_to, runs, graph_id, depends
     FROM cursors`,

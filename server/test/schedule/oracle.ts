@@ -215,7 +215,6 @@ function readFields(expression: string): Fields {
   const seconds = set(second, 0, 59)
   const minutes = set(minute, 0, 59)
   const hours = set(hour, 0, 23)
-  const open = (text: string) => text.split(',').some((term) => /^(\*.*|\d+\/\d+)$/.test(term))
   const and = weekday.startsWith('+')
   return {
     seconds,
@@ -226,7 +225,7 @@ function readFields(expression: string): Fields {
     weekdayTerms: weekday.toUpperCase().replace('+', '').split(','),
     years: year === undefined || year === '*' ? null : set(year, 1970, 2199),
     and,
-    elapsed: hours.size === 24 || minutes.size === 60 || seconds.size === 60 || open(minute) || open(second),
+    elapsed: hours.size === 24,
   }
 }
 

@@ -164,7 +164,7 @@ function yearField(random: Random): string {
   return pick(random, [`${year}`, `${year}-${year + 40}`, `${year}/7`, '*', `*/4`])
 }
 
-function changesOf(zone: string): number[] {
+export function changesOf(zone: string): number[] {
   const known = changes.get(zone)
   if (known !== undefined) return known
   const found: number[] = []

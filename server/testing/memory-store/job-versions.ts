@@ -1,5 +1,14 @@
 // The versions of jobs in memory.
-import type { JobVersionPage, JobVersionQuery, JobVersions } from '../../src/ports/job-versions.ts'
+import { spellOut } from '../../src/domain/jobs/clock-rule.ts'
+import type { JobVersion } from '../../src/domain/jobs/job.ts'
+import type {
+  JobVersionPage,
+  JobVersionQuery,
+  JobVersions,
+  OlderVersion,
+  VersionKey,
+} from '../../src/ports/job-versions.ts'
+import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
 export class MemoryJobVersions implements JobVersions {
@@ -21,4 +30,30 @@ export class MemoryJobVersions implements JobVersions {
     })
     return { versions, more: behind.length > limit, total: job.versions.size }
   }
+
+  async findOlder(after: VersionKey | null, limit: number): Promise<OlderVersion[]> {
+    const older = [...this.#store.jobs.values()].flatMap(({ tenantId, versions, version: latest, cursor }) =>
+      [...versions.values()].filter(isOlder).map(({ jobId, version }) => {
+        const isInUse = version === latest && (cursor.status === 'ACTIVE' || cursor.status === 'PAUSED')
+        return { tenantId, jobId, version, isInUse }
+      }),
+    )
+    const behind = older.filter((one) => after === null || compareKeys(one, after) > 0)
+    return behind.toSorted(compareKeys).slice(0, limit)
+  }
+
+  async settleOlder(versions: readonly VersionKey[]): Promise<void> {
+    for (const { jobId, version } of versions) {
+      const found = this.#store.jobs.get(jobId)?.versions.get(version)
+      if (found !== undefined) found.impliedDst ??= []
+    }
+  }
+}
+
+function isOlder({ impliedDst, schedule, jobId }: JobVersion): boolean {
+  return impliedDst === null && spellOut(schedule, jobId).impliedDst!.length > 0
+}
+
+function compareKeys(a: VersionKey, b: VersionKey): number {
+  return compareText(a.jobId, b.jobId) || a.version - b.version
 }

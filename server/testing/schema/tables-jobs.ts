@@ -26,6 +26,8 @@ export const jobTables: readonly TableNote[] = [
       timeout_seconds: 'a column of its own because every claim reads it',
       calendars: 'the calendars that its exclusions name',
       depends_on: '[{"job_id": …, "on": …}, …]; null: it depends on nothing',
+      implied_dst:
+        'the fields of schedule that nobody gave; null: an older program wrote the version, see domain/jobs/clock-rule.ts',
       created_at: 'null: the first version, made with the job, or one older than migration 11',
     },
   },

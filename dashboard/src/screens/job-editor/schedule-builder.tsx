@@ -164,12 +164,12 @@ function OnceField(props: PartProps) {
 }
 
 const gaps = [
-  { value: '', name: 'as the schedule does' },
+  { value: '', name: 'by default: runs right after it, unless it runs in all 24 hours' },
   { value: 'run_after', name: 'runs right after it' },
   { value: 'skip', name: 'does not run' },
 ]
 const folds = [
-  { value: '', name: 'as the schedule does' },
+  { value: '', name: 'by default: runs the first time, unless it runs in all 24 hours' },
   { value: 'first', name: 'runs the first time' },
   { value: 'both', name: 'runs both times' },
 ]

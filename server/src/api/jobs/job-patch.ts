@@ -2,6 +2,7 @@
 // patch (RFC 7396) applied to it.
 import { EXECUTORS, pairsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
+import { asGiven } from '../../domain/jobs/clock-rule.ts'
 import { type Execution, type Executor, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
@@ -32,7 +33,7 @@ function requestOf(job: JobView): JobRequest {
     name: job.name,
     ...(key !== null && { key }),
     ...(description !== null && { description }),
-    ...(hasSchedule(job) && { schedule: { ...job.schedule } }),
+    ...(hasSchedule(job) && { schedule: asGiven(job) }),
     depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
     execution: { ...execution } as JobRequest['execution'],
     retry_policy: { ...job.retryPolicy },

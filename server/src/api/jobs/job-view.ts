@@ -2,6 +2,7 @@
 import { pairsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
+import { asGiven } from '../../domain/jobs/clock-rule.ts'
 import { type Execution, hasSchedule, type JobVersion, type JobView } from '../../domain/jobs/job.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
@@ -42,7 +43,7 @@ export function toDefinition(job: JobVersion): JobVersionList['versions'][number
   return {
     name: job.name,
     description: job.description,
-    schedule: hasSchedule(job) ? { ...job.schedule } : null,
+    schedule: hasSchedule(job) ? asGiven(job) : null,
     depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
     execution: showExecution(job.execution),
     retry_policy: { ...job.retryPolicy },
@@ -59,7 +60,7 @@ export function toDefinition(job: JobVersion): JobVersionList['versions'][number
 }
 
 function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
-  const { schedule } = job
+  const schedule = asGiven(job)
   return {
     ...schedule,
     ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),

@@ -2,6 +2,7 @@
 // locked.
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRequest } from '@carillon/contract/job.ts'
+import { asGiven } from '../../domain/jobs/clock-rule.ts'
 import type { JobVersion, StoredSchedule } from '../../domain/jobs/job.ts'
 import { editJob, isSameSchedule, type JobState, type JobWrite } from '../../domain/jobs/job-change.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
@@ -44,9 +45,17 @@ function defineAnew(
   const { jobId, tenantId, anchorAt, now } = state
   const calendars = { ...emptyCalendars([state.schedule]), ...given }
   const context = { jobId, tenantId, tier, version: state.version + 1, calendars }
-  const kept = defineJob(request, { ...context, anchorAt })
+  const kept = withSameRule(state, defineJob(request, { ...context, anchorAt }))
   if (!hasNewInterval(state.schedule, kept.definition.schedule)) return kept
   return defineJob(request, { ...context, anchorAt: now })
+}
+
+/** An edit that leaves the schedule alone leaves its clock rule alone too: late slots would be skipped with it. */
+function withSameRule(state: JobState, defined: DefinedJob): DefinedJob {
+  const { definition } = defined
+  const isSame = state.impliedDst === null && isDeepStrictEqual(asGiven(definition), state.schedule)
+  if (!isSame) return defined
+  return { ...defined, definition: { ...definition, schedule: state.schedule, impliedDst: null } }
 }
 
 function hasNewInterval(before: StoredSchedule, after: StoredSchedule): boolean {

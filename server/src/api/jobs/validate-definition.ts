@@ -2,6 +2,7 @@
 // for a new job and for one that is changed.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { Dependency } from '../../domain/graphs/graph.ts'
+import { spellOut } from '../../domain/jobs/clock-rule.ts'
 import { type JobVersion, noSchedule } from '../../domain/jobs/job.ts'
 import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
@@ -51,7 +52,7 @@ export function defineJob(request: JobRequest, context: DefinitionContext): Defi
     name: request.name,
     description: request.description ?? null,
     tags: request.tags ?? [],
-    schedule,
+    ...spellOut(schedule, jobId),
     anchorAt,
     execution,
     retryPolicy: retryPolicyOf(request, tier),

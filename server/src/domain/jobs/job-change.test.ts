@@ -33,11 +33,11 @@ const dependent = (changes: Partial<JobState> = {}): JobState =>
 function edit(before: JobState, changes: Partial<JobVersion>): JobWrite {
   const { jobId, tenantId, name, description, tags, schedule, anchorAt, execution, retryPolicy } = before
   const { priority, overlapPolicy, misfirePolicy, misfireWindowSeconds, jitterSeconds } = before
-  const { concurrencyLimit, concurrencyKey, dependsOn, metadata } = before
+  const { concurrencyLimit, concurrencyKey, dependsOn, metadata, impliedDst } = before
   const version = {
     ...{ jobId, tenantId, name, description, tags, schedule, anchorAt, execution, retryPolicy },
     ...{ priority, overlapPolicy, misfirePolicy, misfireWindowSeconds, jitterSeconds },
-    ...{ concurrencyLimit, concurrencyKey, dependsOn, metadata },
+    ...{ concurrencyLimit, concurrencyKey, dependsOn, metadata, impliedDst },
     version: before.version + 1,
     ...changes,
   }

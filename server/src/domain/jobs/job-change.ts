@@ -188,11 +188,11 @@ function isDependent({ dependsOn }: Pick<JobVersion, 'dependsOn'>): boolean {
 
 /** Every slot up to `until` that has no record gets one. */
 function settle(state: JobState, until: EpochMs, reason: SkipReason) {
-  const decided = Math.max(state.decidedTo ?? -1, state.recordedAt ?? -1) as EpochMs
+  const decided = decidedBy(state)
   const decidedTo = Math.max(decided, until) as EpochMs
   const skip = (ranges: readonly { from: EpochMs; to: EpochMs }[]) => toSkips(state, ranges, reason)
   const owed = state.owed === null ? [] : skip(without(state.owed, state.owedDecided))
-  const first = firstUndecided(state, decided)
+  const first = firstUndecided(state)
   const skips = first === null || first > until ? owed : [...owed, ...skip([{ from: first, to: until }])]
   // Owed slots had been counted as if they ran.
   const uncounted = owed.reduce((sum, { count }) => sum + count, 0)
@@ -204,7 +204,14 @@ function settle(state: JobState, until: EpochMs, reason: SkipReason) {
   }
 }
 
-function firstUndecided(state: JobState, decided: EpochMs): EpochMs | null {
+/** Every slot up to here has its record. */
+function decidedBy({ decidedTo, recordedAt }: JobState): EpochMs {
+  return Math.max(decidedTo ?? -1, recordedAt ?? -1) as EpochMs
+}
+
+/** The first slot without a record; null: there is none. */
+export function firstUndecided(state: JobState): EpochMs | null {
+  const decided = decidedBy(state)
   if (state.slotAt === null || state.slotAt > decided || isAfterCompletion(state.schedule))
     return state.slotAt
   const schedule = compileStored(state)

@@ -6,6 +6,7 @@ import type { Execution } from '../executors/list.ts'
 import type { Dependency } from '../graphs/graph.ts'
 import type { RetryPolicy } from '../queue/retry.ts'
 import type { ScheduleAnswer } from '../schedule/compile-schedule.ts'
+import type { DstField } from '../schedule/cron-pattern.ts'
 
 export type { JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
 export type { Executor } from '@carillon/contract/executors/list.ts'
@@ -43,7 +44,10 @@ export interface JobVersion {
   name: string
   description: string | null
   tags: readonly string[]
+  /** With its behaviour at clock changes spelled out where clock rules differ: see clock-rule.ts. */
   schedule: StoredSchedule
+  /** The fields of `schedule` that nobody gave. Null: the version was written by a program that spells out nothing. */
+  impliedDst: readonly DstField[] | null
   /** When the job was created or its interval edited: where an interval without a start begins. */
   anchorAt: EpochMs
   execution: Execution

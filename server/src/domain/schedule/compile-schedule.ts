@@ -6,7 +6,7 @@ import { RecentMap } from '../../lib/recent-map.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { CalendarPattern } from './calendar-pattern.ts'
 import { parseCron, refuseLong } from './cron.ts'
-import { type CronPattern, compileCron, DST_FOLDS, DST_GAPS } from './cron-pattern.ts'
+import { type ClockRule, type CronPattern, compileCron, DST_FOLDS, DST_GAPS } from './cron-pattern.ts'
 import { parseEnglish } from './english/english.ts'
 import { type Calendars, compileExclusions } from './exclusions.ts'
 import { instantOfLocal, readInstant } from './instant.ts'
@@ -28,6 +28,8 @@ export interface ScheduleContext {
   calendars?: Calendars | null | undefined
   /** The zone of a schedule that names none. Default UTC. */
   timezone?: string | undefined
+  /** For a cron text without `dst_gap` or `dst_fold`. Default 2. */
+  clockRule?: ClockRule | undefined
 }
 
 export interface ScheduleAnswer {
@@ -62,12 +64,15 @@ export function compileSchedule(input: unknown, context: ScheduleContext): Resul
   return compileObject(input as ScheduleObject, context)
 }
 
-/** The schedule of a stored job; null: it cannot be read any more, as when its zone has left the zone data. */
+/**
+ * The schedule of a stored job; null: it cannot be read any more, as when its zone has left the zone data. Clock rule 1 is
+ * for versions of before migration 20: a later version spells out its choices where the rules differ.
+ */
 export function compileStored(
   { schedule, anchorAt, jobId }: { schedule: ScheduleObject; anchorAt: EpochMs; jobId: string },
   calendars: Calendars | null = null,
 ): CompiledSchedule | null {
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars })
+  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars, clockRule: 1 })
   return answer.ok ? answer.value.compiled : null
 }
 
@@ -117,7 +122,7 @@ function compileObject(input: ScheduleObject, context: ScheduleContext): Result<
   if (!bounds.ok) return bounds
   const pattern =
     type.value === 'CRON'
-      ? compileCronText(definition, zone.value, bounds.value, context.jobId ?? '')
+      ? compileCronText(definition, zone.value, bounds.value, context)
       : type.value === 'INTERVAL'
         ? compileInterval(definition, zone.value, local, bounds.value, context.createdAt)
         : compileOnce(definition, local, bounds.value, context.createdAt)
@@ -238,11 +243,11 @@ function compileCronText(
   definition: ScheduleObject,
   zone: Zone,
   bounds: SlotBounds | null,
-  jobId: string,
+  { jobId = '', clockRule = 2 }: ScheduleContext,
 ): Result<Compiled> {
   const { cron_expression: text, dst_gap: dstGap, dst_fold: dstFold } = definition
   if (text === undefined) return wrong('cron_expression', 'needed for CRON')
-  const suffix = `\n${zone.id}\n${dstGap ?? ''}\n${dstFold ?? ''}`
+  const suffix = `\n${zone.id}\n${dstGap ?? clockRule}\n${dstFold ?? clockRule}`
   let hashedText: string | null = null
   let shared = sharedCrons.get(text + suffix)
   if (shared === undefined) {
@@ -253,7 +258,7 @@ function compileCronText(
     const key = (hashedText ?? text) + suffix
     shared = hashedText === null ? undefined : sharedCrons.get(key)
     if (shared === undefined) {
-      const pattern = compileCron(fields.value, zone, { dstGap, dstFold })
+      const pattern = compileCron(fields.value, zone, { dstGap, dstFold, clockRule })
       if (!pattern.ok) return pattern
       shared = pattern.value
       sharedCrons.set(key, shared)

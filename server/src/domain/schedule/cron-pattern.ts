@@ -11,6 +11,9 @@ export const DST_GAPS = ['run_after', 'skip'] as const
 type DstGap = (typeof DST_GAPS)[number]
 export const DST_FOLDS = ['first', 'both'] as const
 type DstFold = (typeof DST_FOLDS)[number]
+/** The fields of a schedule that hold the two. */
+export const DST_FIELDS = ['dst_gap', 'dst_fold'] as const
+export type DstField = (typeof DST_FIELDS)[number]
 
 type TimeSets = 'secondLow' | 'secondHigh' | 'minuteLow' | 'minuteHigh' | 'hours' | 'months' | 'years'
 
@@ -28,9 +31,17 @@ export interface CronPattern extends Readonly<Pick<CronFields, TimeSets>>, Reado
   readonly bounds: SlotBounds | null
 }
 
+/**
+ * Which cron schedules follow elapsed time unless they say otherwise. Rule 2: an hour field that covers all 24 hours. Rule 1,
+ * before migration 20: also a wildcard or an open step in the minute or second field.
+ */
+export type ClockRule = 1 | 2
+
 interface DstChoice {
   dstGap?: DstGap | undefined
   dstFold?: DstFold | undefined
+  /** For a choice that is not made. Default 2. */
+  clockRule?: ClockRule | undefined
 }
 
 const allMonths = 0b1111111111110
@@ -39,9 +50,9 @@ const allHours = 0xffffff
 const all30 = 0x3fffffff
 
 /** Elapsed time: nothing extra in a gap, both passes of a repeated hour. Otherwise the wall clock decides. */
-export function followsElapsedTime(fields: CronFields): boolean {
+export function followsElapsedTime(fields: CronFields, rule: ClockRule = 2): boolean {
+  if (fields.hours === allHours || rule === 2) return fields.hours === allHours
   return (
-    fields.hours === allHours ||
     fields.wildTime ||
     (fields.minuteLow & fields.minuteHigh) === all30 ||
     (fields.secondLow & fields.secondHigh) === all30
@@ -54,7 +65,7 @@ export function compileCron(fields: CronFields, zone: Zone, choice: DstChoice): 
     const message = 'This expression can never match: no month it allows has such a day.'
     return refuse('NEVER_MATCHES', message, { field: 'day of month', allowed: 'a day that exists' })
   }
-  const elapsed = followsElapsedTime(fields)
+  const elapsed = followsElapsedTime(fields, choice.clockRule)
   const second = lowestBit(fields.secondLow, fields.secondHigh)
   const minute = lowestBit(fields.minuteLow, fields.minuteHigh)
   const pattern: CronPattern = {

@@ -30,7 +30,7 @@ export interface CronFields {
   weekdayStar: boolean
   /** `+` before the day of week: both day fields must match. */
   bothDays: boolean
-  /** A wildcard or open step in the minute or second field: the schedule follows elapsed time. */
+  /** A wildcard or open step in the minute or second field. */
   wildTime: boolean
   /** Index is year - 1970; null is every year. */
   years: Uint8Array | null

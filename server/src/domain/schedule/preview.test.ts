@@ -87,7 +87,9 @@ test('warnings point out schedules that are probably not intended', () => {
   assert.deepEqual(warnings('PT5M', { jitter_seconds: 300 }), ['JITTER_TOO_LONG'])
   assert.deepEqual(warnings('H 4 * * *'), ['HASH_WITHOUT_JOB'])
   assert.deepEqual(warnings('0 7 0 1 1 ? 2020'), ['NO_SLOT_LEFT'])
-  assert.deepEqual(warnings(cron('*/5 2 * * *', 'America/New_York'), { count: 20 }), ['LOST_TO_CLOCK_CHANGE'])
+  const skip = { ...cron('*/5 2 * * *', 'America/New_York'), dst_gap: 'skip' } as const
+  assert.deepEqual(warnings(skip, { count: 20 }), ['LOST_TO_CLOCK_CHANGE'])
+  assert.deepEqual(warnings(cron('*/5 2 * * *', 'America/New_York'), { count: 20 }), [])
   assert.deepEqual(warnings({ interval: 'PT5M', dst_gap: 'skip' }), ['DST_CHOICE_WITHOUT_EFFECT'])
   assert.equal(SCHEDULE_WARNING_CODES.length, 10)
 })
@@ -99,9 +101,11 @@ test('the rule that applied is visible, and follows dst_gap and dst_fold', () =>
   }
   assert.equal(rule('0 10 * * *'), 'WALL_CLOCK run_after first')
   assert.equal(rule('0 * * * *'), 'ELAPSED skip both')
-  assert.equal(rule('*/5 2 * * *'), 'ELAPSED skip both')
-  assert.equal(rule('0-59 2 * * *'), 'ELAPSED skip both')
-  assert.equal(rule('0-59 0 2 * * *'), 'ELAPSED skip both')
+  assert.equal(rule('*/5 0-23 * * *'), 'ELAPSED skip both')
+  assert.equal(rule('*/5 2 * * *'), 'WALL_CLOCK run_after first')
+  assert.equal(rule('0-59 2 * * *'), 'WALL_CLOCK run_after first')
+  assert.equal(rule('* * 2 * * *'), 'WALL_CLOCK run_after first')
+  assert.match(preview('0 * * * *').rule.text, /^Follows elapsed time, because it runs in all 24 hours: /)
   assert.equal(rule('0 */2 * * *'), 'WALL_CLOCK run_after first')
   assert.equal(
     rule({ ...cron('0 * * * *'), dst_gap: 'run_after', dst_fold: 'first' }),

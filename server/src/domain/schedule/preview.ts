@@ -166,7 +166,7 @@ function ruleOf(compiled: CompiledSchedule, fields: CronFields | null): Schedule
     follows: elapsed ? 'ELAPSED' : 'WALL_CLOCK',
     gap: compiled.runAfterGap ? 'run_after' : 'skip',
     fold: compiled.bothPasses ? 'both' : 'first',
-    text: `Follows ${elapsed ? 'elapsed time' : 'the wall clock'}: ${gapText}; ${foldText}.`,
+    text: `Follows ${elapsed ? 'elapsed time, because it runs in all 24 hours' : 'the wall clock'}: ${gapText}; ${foldText}.`,
   }
 }
 

@@ -146,6 +146,7 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
       dependsOn && JSON.stringify(dependsOn),
       state.now,
       write.by,
+      version.impliedDst,
     ])
   }
   const { name, tags } = version ?? state

@@ -14,6 +14,7 @@ export const jobItem = defineItem({
   description: 'text',
   tags: 'text[]',
   schedule: 'json',
+  impliedDst: 'text[]',
   anchorMs: 'float8',
   execution: 'json',
   retryPolicy: 'json',

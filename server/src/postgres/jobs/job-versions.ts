@@ -1,11 +1,19 @@
 // The versions of jobs on PostgreSQL.
-import type { JobVersionPage, JobVersionQuery, JobVersions, MadeVersion } from '../../ports/job-versions.ts'
-import type { Columns } from '../connection/columns.ts'
+import type {
+  JobVersionPage,
+  JobVersionQuery,
+  JobVersions,
+  MadeVersion,
+  OlderVersion,
+  VersionKey,
+} from '../../ports/job-versions.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Queries } from '../connection/database.ts'
 import { toJobVersion, type VersionRow } from './job-row.ts'
 import * as statements from './job-versions.sql.ts'
 
 const versionMax = 2_147_483_647
+const beforeAll: VersionKey = { jobId: '00000000-0000-0000-0000-000000000000', version: 0 }
 
 export class PostgresJobVersions implements JobVersions {
   readonly #database: Queries
@@ -33,6 +41,22 @@ export class PostgresJobVersions implements JobVersions {
         createdBy,
       }))
     return { versions, more: listed.rows.length > limit, total: counted.rows[0].version }
+  }
+
+  async findOlder(after: VersionKey | null, limit: number): Promise<OlderVersion[]> {
+    const { jobId, version } = after ?? beforeAll
+    const { rows } = await this.#database.query<Columns<OlderVersion>>(statements.selectOlderVersions, [
+      jobId,
+      version,
+      limit,
+    ])
+    return rows.map((row) => fromColumns<OlderVersion>(row))
+  }
+
+  async settleOlder(versions: readonly VersionKey[]): Promise<void> {
+    const jobIds = versions.map(({ jobId }) => jobId)
+    const numbers = versions.map(({ version }) => version)
+    await this.#database.query(statements.settleOlderVersions, [jobIds, numbers])
   }
 }
 

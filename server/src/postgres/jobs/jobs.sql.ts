@@ -27,12 +27,13 @@ export const insertJobs = sql('insertJobs')`
     INSERT INTO job_versions (
       job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution, retry_policy,
       priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds, concurrency_limit,
-      concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route, own_rows
+      concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route, own_rows,
+      implied_dst
     )
     SELECT job_id, 1, tenant_id, name, description, tags, schedule, from_ms(anchor_ms), execution,
       retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds,
       concurrency_limit, concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route,
-      own_rows
+      own_rows, implied_dst
     FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
@@ -88,7 +89,7 @@ export const insertJobs = sql('insertJobs')`
 const columns = fragment`
   j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at,
   j.pause_reason, j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule,
-  v.anchor_at, v.execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
+  v.implied_dst, v.anchor_at, v.execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
   v.misfire_window_seconds, v.jitter_seconds, v.concurrency_limit, v.concurrency_key,
   v.concurrency_key_limit, v.depends_on, v.metadata, c.status, c.slot_at, c.runs,
   greatest(

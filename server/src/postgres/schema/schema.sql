@@ -309,16 +309,19 @@ CREATE TABLE job_versions (
   depends_on json, -- [{"job_id": …, "on": …}, …]; null: it depends on nothing
   created_at timestamptz(3), -- null: the first version, made with the job, or one older than migration 11
   created_by text,
+  implied_dst text[], -- the fields of schedule that nobody gave; null: an older program wrote the version, see domain/jobs/clock-rule.ts
   CONSTRAINT job_versions_pkey PRIMARY KEY (job_id, version),
   CONSTRAINT job_versions_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
   CONSTRAINT job_versions_check CHECK ((concurrency_key IS NULL) = (concurrency_key_limit IS NULL)),
   CONSTRAINT job_versions_concurrency_key_limit_check CHECK (concurrency_key_limit > 0),
   CONSTRAINT job_versions_concurrency_limit_check CHECK (concurrency_limit > 0),
+  CONSTRAINT job_versions_implied_dst_check CHECK (implied_dst <@ ARRAY['dst_gap', 'dst_fold']),
   CONSTRAINT job_versions_misfire_policy_check CHECK (misfire_policy = ANY (ARRAY['FIRE_ONCE', 'FIRE_ALL', 'SKIP'])),
   CONSTRAINT job_versions_overlap_policy_check CHECK (overlap_policy = ANY (ARRAY['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'])),
   CONSTRAINT job_versions_priority_check CHECK (priority >= 1 AND priority <= 10)
 );
 CREATE INDEX job_versions_by_calendar ON job_versions USING gin (calendars) WHERE calendars IS NOT NULL;
+CREATE INDEX job_versions_older ON job_versions (job_id, version) WHERE implied_dst IS NULL AND (schedule ->> 'type') = 'CRON' AND (schedule ->> 'timezone') <> 'UTC' AND (schedule ->> 'cron_expression') ~ '^\s*(\S*[*/,-]\S*|\S+\s+\S*[*/,-]\S*|\S*[*/,-]\S*\s+\S+)\s+(?!\*\s)\S+(\s+\S+){3,4}\s*$';
 
 -- Days and windows in which slots are skipped, by name.
 CREATE TABLE calendars (

@@ -76,6 +76,7 @@ export function versionAfter(state: JobState, changes: Partial<JobVersion> = {})
     description: state.description,
     tags: state.tags,
     schedule: state.schedule,
+    impliedDst: state.impliedDst,
     anchorAt: state.anchorAt,
     execution: state.execution,
     retryPolicy: state.retryPolicy,
