@@ -1,5 +1,5 @@
 // PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
-import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
+import { CreatedJob, JobRequest, jobKeyForm } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import type { WriteStores } from '../../ports/requests.ts'
@@ -18,6 +18,7 @@ import { refuseJobOptions } from '../http/not-supported.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { jobRules } from './job-rules.ts'
 import { toJob } from './job-view.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import { planEdit } from './plan-edit.ts'
@@ -41,9 +42,10 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
     writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
         'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value.',
-      params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
+      params: { type: 'object', properties: { key: { type: 'string', ...jobKeyForm } } },
       headers: putHeaders,
       body: JobRequest,
+      rules: jobRules(deps),
       response: {
         200: { ...CreatedJob, description: 'It existed already; this is its new definition.' },
         201: { ...CreatedJob, description: 'Created.' },
