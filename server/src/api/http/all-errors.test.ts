@@ -157,3 +157,23 @@ test('a wrong time and a wrong id are refused with an example', async (t) => {
     /^\/execution_ids\/0 must be a UUID such as [0-9a-f-]{36}/,
   )
 })
+
+test('both ends of a range, and fields that do not go with an action, are told together', async (t) => {
+  const { call } = await setupApp(t)
+  const dates = await call('GET', '/executions?start_date=2026-02-30&end_date=2026-13-01')
+  assert.deepEqual(pointersOf(dates), ['start_date', 'end_date'])
+  const bulk = { action: 'resume', filter: { tag: 'a' }, reason: 'x', payload_override: 1 }
+  assert.deepEqual(pointersOf(await call('POST', '/jobs/bulk', bulk)), ['/reason', '/payload_override'])
+  const { job_id: jobId } = (
+    await call('POST', '/jobs', {
+      name: 'a',
+      schedule: '@daily',
+      execution: { callback_url: 'http://127.0.0.1:7420/echo' },
+    })
+  ).json()
+  const range = { from: '2026-02-30T00:00:00Z', to: '2026-13-01T00:00:00Z' }
+  assert.deepEqual(pointersOf(await call('POST', `/jobs/${jobId}/backfill`, range)), ['/from', '/to'])
+  const redrive = await call('POST', '/dead-letters/redrive', { ids: [], rate_per_second: 0 })
+  assert.deepEqual(pointersOf(redrive), ['/execution_ids', '/ids', '/rate_per_second'])
+  assert.deepEqual(pointersOf(await call('POST', '/dead-letters/redrive', {})), ['/execution_ids'])
+})

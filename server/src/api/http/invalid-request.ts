@@ -33,7 +33,10 @@ export function refuseRequest(request: FastifyRequest, first: SchemaRefusal | Ap
     const validate = request.getValidationFunction(part)
     if (typeof validate !== 'function') continue
     const { error } = validate(request[field]) as unknown as { error?: unknown }
-    if (error instanceof SchemaRefusal) findings.addAll(error.findings)
+    if (!(error instanceof SchemaRefusal)) continue
+    // That the body is empty adds nothing to a refusal that names a missing field.
+    const isOfWhole = error.findings.errors[0]?.pointer === ''
+    if (!(isOfWhole && first instanceof ApiError)) findings.addAll(error.findings)
   }
   const isSound = (pointer: string) => !findings.isWrong(pointer)
   const refusals = request.routeOptions.config.rules?.(request, isSound) ?? []
