@@ -106,10 +106,10 @@ class Finder {
     }
     for (const name of required)
       if (value[name] === undefined) this.#add(this.#below(pointer, name), 'REQUIRED', 'is required')
-    const further = others === true ? [] : names.filter((name) => !Object.hasOwn(properties, name))
     const absent = Object.keys(properties).filter((name) => !Object.hasOwn(value, name))
-    for (const name of further) {
+    for (const name of others === true ? [] : names) {
       if (this.#findings.isFull) return
+      if (Object.hasOwn(properties, name)) continue
       const at = this.#below(pointer, name)
       if (typeof others === 'object') this.check(others, value[name], at)
       else this.#addUnknown(at, name, absent)

@@ -45,9 +45,12 @@ export class Findings {
 /** Thrown by the validator of a part of a request. */
 export class SchemaRefusal extends Error {
   readonly findings: Findings
+  /** The refused part, as Fastify names it. */
+  readonly part: string
 
-  constructor(findings: Findings) {
+  constructor(findings: Findings, part: string) {
     super('The request is not valid.')
     this.findings = findings
+    this.part = part
   }
 }

@@ -31,7 +31,8 @@ export function refuseRequest(request: FastifyRequest, first: SchemaRefusal | Ap
   else findings.addAll(first.findings)
   for (const [part, field] of parts) {
     const validate = request.getValidationFunction(part)
-    if (typeof validate !== 'function') continue
+    const isTold = first instanceof SchemaRefusal && first.part === part
+    if (isTold || typeof validate !== 'function') continue
     const { error } = validate(request[field]) as unknown as { error?: unknown }
     if (!(error instanceof SchemaRefusal)) continue
     // That the body is empty adds nothing to a refusal that names a missing field.

@@ -74,6 +74,7 @@ export function count(value: number, noun: string): string {
   return `${shown(value)} ${noun}${value === 1 ? '' : 's'}`
 }
 
+/** 10000 as 10,000. Not toLocaleString: it takes longer than finding the error. */
 function shown(value: number): string {
-  return value.toLocaleString('en-US')
+  return Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, ',') : String(value)
 }

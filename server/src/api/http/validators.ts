@@ -61,7 +61,7 @@ export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject
     const part = httpPart as Part
     const validate = createValidator(schema, part)
     const judge = (value: unknown, findings: Findings | null) =>
-      findings === null ? { value } : { error: new SchemaRefusal(findings) }
+      findings === null ? { value } : { error: new SchemaRefusal(findings, part) }
     if (part === 'body') return (body: unknown) => judge(body, validate(body))
     const properties: Record<string, AnySchemaObject> = schema['properties'] ?? {}
     if (part === 'headers') {
