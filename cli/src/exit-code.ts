@@ -73,11 +73,16 @@ export function writeFailure(error: unknown): string {
   if (error instanceof CliError) return [`carillon: ${error.message}`, ...error.hints].join('\n')
   if (error instanceof CarillonError) {
     const { message, problem, errors } = error
-    const lines = [`carillon: ${message}`]
+    // The message is about the first error; with several, each has its own line.
+    const heading = errors.length > 1 ? message.replace(problem!.detail, () => `${problem!.title}:`) : message
+    const lines = [`carillon: ${heading}`]
     for (const { pointer, detail, suggestions = [] } of errors) {
-      if (!message.includes(detail)) lines.push(`  ${pointer} ${detail}`)
-      if (suggestions.length > 0) lines.push(`  Try: ${suggestions.join(' | ')}`)
+      if (!heading.includes(detail)) lines.push(`  ${pointer} ${detail}`)
+      const unsaid = suggestions.filter((suggestion) => !detail.includes(suggestion))
+      if (unsaid.length > 0) lines.push(`  Try: ${suggestions.join(' | ')}`)
     }
+    const omitted = problem?.errors_omitted ?? 0
+    if (omitted > 0) lines.push(`  and ${omitted} more`)
     if (problem !== null) lines.push(problem.help)
     else
       lines.push(

@@ -1,5 +1,5 @@
 // API keys. Only the response to the call that created it contains the key itself.
-
+import { expected } from './expected.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import {
   describedObject,
@@ -25,6 +25,7 @@ const name = Type.String({
 })
 const scope = oneOf(SCOPES)
 const expiresText = 'Expiry of the key: an instant in the future, such as 2030-01-31T09:00:00Z.'
+const expiryExpected = expected('an instant in the future, such as 2030-01-31T09:00:00Z')
 
 export const ApiKeyRequest = requestObject(
   [{ name: 'deploy', scopes: ['write'], expires_at: '2030-01-31T09:00:00Z' }],
@@ -36,7 +37,9 @@ export const ApiKeyRequest = requestObject(
       description:
         'read: every GET. write: create, change, delete definitions. operate: trigger, pause, resume, retry, cancel, redrive, bulk. admin: the API keys of the tenant, and the other three scopes.',
     }),
-    expires_at: Type.Optional(instant(`${expiresText} Absent: never.`)),
+    expires_at: Type.Optional(
+      Type.String({ ...instant(`${expiresText} Absent: never.`), ...expiryExpected }),
+    ),
     operator: optionalFlag({
       default: false,
       description:
@@ -47,7 +50,12 @@ export const ApiKeyRequest = requestObject(
 export type ApiKeyRequest = Type.Static<typeof ApiKeyRequest>
 
 export const ApiKeyChange = Type.Object(
-  { name: Type.Optional(name), expires_at: Type.Optional(instantOrNull(`${expiresText} Null: never.`)) },
+  {
+    name: Type.Optional(name),
+    expires_at: Type.Optional(
+      Type.Unsafe<string | null>({ ...instantOrNull(`${expiresText} Null: never.`), ...expiryExpected }),
+    ),
+  },
   {
     ...strict,
     minProperties: 1,

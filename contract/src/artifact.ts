@@ -4,7 +4,6 @@ import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, strictObject } from './shapes.ts'
 import * as Type from './type.ts'
 
-export const checksumPattern = '^[0-9a-fA-F]{64}$'
 /** Accepted content types of a bundle; its format is .tar.gz with either. */
 export const BUNDLE_TYPES = ['application/gzip', 'application/octet-stream'] as const
 

@@ -1,10 +1,10 @@
 // Calendars: days and windows under a name, such as the holidays of a country, that schedules exclude.
-
+import { nameForm } from './expected.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instant, optionalText, strict, strictObject, textOrNull, time } from './shapes.ts'
 import * as Type from './type.ts'
 
-export const calendarNamePattern = '^[a-z0-9._-]{1,128}$'
+export const calendarNameForm = nameForm('a name', 'holidays-de')
 export const calendarEntriesMax = 500
 
 // One flat object instead of a union, as in a schedule: a validator can then name the field that is wrong.

@@ -220,3 +220,16 @@ export const ERRORS = {
 }
 
 export type ErrorCode = keyof typeof ERRORS
+
+/** The `code` of a field error in INVALID_REQUEST, with its meaning. Errors in a schedule have codes of the engine. */
+export const FIELD_ERRORS = {
+  REQUIRED: 'The field is missing.',
+  UNKNOWN_FIELD: 'There is no such field or parameter here; `suggestions` has the nearest one that there is.',
+  WRONG_TYPE: 'The value is of another JSON type.',
+  WRONG_FORMAT: 'The text does not have the form that `detail` describes with an example.',
+  WRONG_LENGTH: 'The text, array or object is too short or too long.',
+  OUT_OF_RANGE: 'The number is too small or too large.',
+  NOT_ALLOWED: 'The value is none of the allowed ones; `suggestions` may have the nearest.',
+  REPEATED: 'The parameter is given several times, or the array has an item twice.',
+} as const
+export type FieldErrorCode = keyof typeof FIELD_ERRORS

@@ -9,6 +9,7 @@ import {
   OVERLAP_POLICIES,
 } from './constants.ts'
 import { ExecutionRequest, JobExecution } from './executor.ts'
+import { nameForm } from './expected.ts'
 import { Dependency, DependencyGiven } from './graph-run.ts'
 import { pageNumber, pageOf, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
@@ -38,7 +39,7 @@ import * as Type from './type.ts'
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024
-export const jobKeyPattern = '^[a-z0-9._-]{1,128}$'
+export const jobKeyForm = nameForm('a key', 'nightly-report')
 
 /** Defaults of omitted fields. */
 export const jobDefaults = {
@@ -52,7 +53,7 @@ export const jobDefaults = {
 
 const name = Type.String({ minLength: 1, maxLength: 255 })
 const key = Type.String({
-  pattern: jobKeyPattern,
+  ...jobKeyForm,
   description:
     'Your own identifier of the job, unique among your jobs that are not deleted; see `PUT /jobs/by-key/{key}`.',
 })

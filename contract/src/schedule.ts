@@ -2,11 +2,13 @@
 // accepted. The meaning of the fields is in docs/schedules.md.
 
 import { SCHEDULE_TYPES } from './constants.ts'
+import { expected } from './expected.ts'
 import { oneOf, optionalFlag, optionalInteger, optionalText, strict, strictObject, time } from './shapes.ts'
 import type { Static } from './type.ts'
 import * as Type from './type.ts'
 
-const text = (description: string, maxLength = 256) => Type.String({ minLength: 1, maxLength, description })
+const text = (words: string, description: string, maxLength = 256) =>
+  Type.String({ minLength: 1, maxLength, ...expected(words), description })
 const said = (maxLength: number) => Type.String({ maxLength })
 
 // One flat object instead of a union: a validator can then name the field that is wrong. Which of them go
@@ -16,17 +18,33 @@ export const ExclusionSchema = Type.Object(
     date: Type.Optional(time('A whole local day, YYYY-MM-DD; without `from` and `to`.')),
     from: Type.Optional(time('First day or time skipped; with `to`.')),
     to: Type.Optional(time('Last day skipped, or the time it ends; with `from`.')),
-    calendar: Type.Optional(text('Name of a calendar of this tenant; without other fields.', 128)),
+    calendar: Type.Optional(
+      text(
+        'the name of a calendar, such as holidays-de',
+        'Name of a calendar of this tenant; without other fields.',
+        128,
+      ),
+    ),
   },
   { ...strict, minProperties: 1, maxProperties: 2 },
 )
 
 export const ScheduleObjectSchema = strictObject({
   type: Type.Optional(oneOf(SCHEDULE_TYPES)),
-  cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
-  timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
+  cron_expression: Type.Optional(
+    text(
+      'a cron expression of at most 256 characters, such as "0 10 * * *"',
+      '5 fields, 6 with seconds first, 7 with a year last, or a macro.',
+    ),
+  ),
+  timezone: Type.Optional(text('an IANA zone such as Europe/Berlin', 'IANA zone. Default UTC.', 64)),
   scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
-  interval: Type.Optional(text('ISO 8601 duration or repeating interval.')),
+  interval: Type.Optional(
+    text(
+      'an ISO 8601 duration such as PT15M, or a repeating interval such as R/2026-01-31T09:00:00Z/P1D',
+      'ISO 8601 duration or repeating interval.',
+    ),
+  ),
   every_seconds: optionalInteger({ minimum: 1, maximum: 315_360_000 }),
   start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),
   end_at: Type.Optional(time('No slot after this instant.')),
@@ -68,6 +86,9 @@ export const ScheduleSchema = Type.Unsafe<string | ScheduleObject>({
   type: ['string', 'object'],
   minLength: 1,
   maxLength: 256,
+  ...expected(
+    'a text of at most 256 characters, such as "every day at 10:00", or an object such as {"cron_expression":"0 10 * * *"}',
+  ),
   description: scheduleText,
 })
 
@@ -75,7 +96,13 @@ export const SchedulePreviewRequestSchema = strictObject({
   schedule: ScheduleSchema,
   count: optionalInteger({ minimum: 1, maximum: 100, default: 10 }),
   from: Type.Optional(time('Slots strictly after this instant. Default now.')),
-  job_id: Type.Optional(text('The job id that determines the values of H and the jitter.', 64)),
+  job_id: Type.Optional(
+    text(
+      'the id of a job, such as 0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00',
+      'The job id that determines the values of H and the jitter.',
+      64,
+    ),
+  ),
   jitter_seconds: optionalInteger({ minimum: 0, maximum: 86_400 }),
   min_interval_seconds: optionalInteger({ minimum: 1, maximum: 86_400 }),
 })

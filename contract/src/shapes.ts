@@ -1,6 +1,7 @@
 // Shapes that several replies share. JSON Schema as it is: `type: [X, 'null']` instead of a union, which the
 // serialiser writes without trying each branch, and `additionalProperties` instead of a pattern, which misses keys
 // with a line break.
+import { expected } from './expected.ts'
 import * as Type from './type.ts'
 
 export const strict = { additionalProperties: false } as const
@@ -26,11 +27,22 @@ export const id = (description: string) => Type.String({ format: 'uuid', descrip
 export const instant = (description: string) => Type.String({ format: 'date-time', description })
 
 /** A day or an instant in a request: its form is the schedule engine's to judge. */
-export const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+export const time = (description: string) =>
+  Type.String({
+    minLength: 10,
+    maxLength: 40,
+    ...expected('a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z'),
+    description,
+  })
 
 /** An instant in a request, RFC 3339. */
 export const instantGiven = (description: string) =>
-  Type.String({ minLength: 20, maxLength: 40, description })
+  Type.String({
+    minLength: 20,
+    maxLength: 40,
+    ...expected('an instant such as 2026-01-31T09:00:00Z'),
+    description,
+  })
 
 /** The conditions of a list on the time in this field. */
 export const dayRange = (field: string) => ({
@@ -97,6 +109,7 @@ export const uuidGiven = (description: string) =>
   Type.String({
     pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
     format: 'uuid',
+    ...expected('a UUID such as 0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00'),
     description,
   })
 

@@ -2,7 +2,7 @@
 // sends heartbeats with their progress, and reports their results. Clients in other languages are generated from this.
 
 import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
-import { handlerPattern, labelPattern } from './executors/worker.ts'
+import { handlerForm, labelForm } from './executors/worker.ts'
 import { Parent } from './graph-run.ts'
 import {
   anyJson,
@@ -63,8 +63,8 @@ export type WorkerList = Type.Static<typeof WorkerList>
 export const RegisterRequest = requestObject(
   [{ handlers: ['send-report'], labels: ['eu-west'], capacity: 50 }],
   {
-    handlers: Type.Array(Type.String({ pattern: handlerPattern }), { minItems: 1, maxItems: 200 }),
-    labels: Type.Optional(Type.Array(Type.String({ pattern: labelPattern }), { maxItems: 32 })),
+    handlers: Type.Array(Type.String(handlerForm), { minItems: 1, maxItems: 200 }),
+    labels: Type.Optional(Type.Array(Type.String(labelForm), { maxItems: 32 })),
     capacity: optionalInteger({
       minimum: 1,
       maximum: 10_000,

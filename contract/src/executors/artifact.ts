@@ -1,7 +1,8 @@
 // artifact: runs code from an uploaded bundle.
+import { checksumForm, expected, nameForm } from '../expected.ts'
 import { defineFacts } from './facts.ts'
 
-export const artifactIdPattern = '^[a-z0-9._-]{1,128}$'
+export const artifactIdForm = nameForm('an id', 'report-1.4.0')
 
 export const artifact = defineFacts({
   label: 'Artifact',
@@ -11,14 +12,14 @@ export const artifact = defineFacts({
     artifact_id: {
       shape: 'text',
       isRequired: true,
-      keywords: { pattern: artifactIdPattern },
+      keywords: artifactIdForm,
       about: 'the bundle.',
       flag: { name: 'artifact', value: 'ID', about: 'run this bundle' },
       input: { label: 'Artifact', hint: 'The id under which the bundle was uploaded.' },
     },
     sha256: {
       shape: 'text',
-      keywords: { pattern: '^[0-9a-fA-F]{64}$' },
+      keywords: checksumForm,
       about:
         'the required SHA-256 of the bundle; left out: the bundle that has this id when an attempt starts.',
       input: { label: 'SHA-256', placeholder: 'any bundle with this id', isCode: true },
@@ -26,7 +27,11 @@ export const artifact = defineFacts({
     entrypoint: {
       shape: 'text',
       isRequired: true,
-      keywords: { minLength: 1, maxLength: 512 },
+      keywords: {
+        minLength: 1,
+        maxLength: 512,
+        ...expected('a text of at most 512 characters, such as main.js:run or bin/report'),
+      },
       about: '`file:function`, or the path of an executable in the bundle.',
       flag: { name: 'entrypoint', value: 'FILE:FUNCTION', about: 'entry point of the bundle' },
       input: { label: 'Entrypoint', placeholder: 'main.js:run', isCode: true },

@@ -1,5 +1,6 @@
 // http: calls an address.
 import { executionDefaults } from '../constants.ts'
+import { expected } from '../expected.ts'
 import { defineFacts } from './facts.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -14,7 +15,10 @@ export const http = defineFacts({
     callback_url: {
       shape: 'text',
       isRequired: true,
-      keywords: addressKeywords,
+      keywords: {
+        ...addressKeywords,
+        ...expected('an address of at most 2,048 characters, such as https://example.com/hook'),
+      },
       shown: { ...addressKeywords, description: `http: ${aboutAddress}` },
       about: aboutAddress,
       flag: {

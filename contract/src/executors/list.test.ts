@@ -37,7 +37,7 @@ test('the facts of the kinds import no schema library, which the dashboard would
     const text = readFileSync(join(import.meta.dirname, file), 'utf8')
     const imported = [...text.matchAll(/from '([^']+)'/g)].map(([, from]) => from)
     assert(
-      imported.every((from) => /^(\.\/[\w-]+|\.\.\/constants)\.ts$/.test(from!)),
+      imported.every((from) => /^(\.\/[\w-]+|\.\.\/(constants|expected))\.ts$/.test(from!)),
       file,
     )
   }

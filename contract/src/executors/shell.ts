@@ -1,4 +1,5 @@
 // shell: runs a program that the operator has allowed.
+import { expected } from '../expected.ts'
 import { defineFacts } from './facts.ts'
 
 export const shell = defineFacts({
@@ -9,7 +10,11 @@ export const shell = defineFacts({
     command: {
       shape: 'text',
       isRequired: true,
-      keywords: { pattern: '^/', maxLength: 4_096 },
+      keywords: {
+        pattern: '^/',
+        maxLength: 4_096,
+        ...expected('an absolute path of at most 4,096 characters, such as /usr/bin/backup'),
+      },
       about: 'an absolute path that the operator has allowed. It is started directly, without a shell.',
       flag: {
         name: 'command',

@@ -1,8 +1,12 @@
 // worker: runs a handler in a process of the user's own.
+import { expected, nameForm } from '../expected.ts'
 import { defineFacts } from './facts.ts'
 
-export const handlerPattern = '^[a-z0-9._-]{1,128}$'
-export const labelPattern = '^[A-Za-z0-9._:/-]{1,64}$'
+export const handlerForm = nameForm('a name', 'rebuild-index')
+export const labelForm = {
+  pattern: '^[A-Za-z0-9._:/-]{1,64}$',
+  ...expected('a label of 1 to 64 letters, digits and . _ : / -, such as eu-west'),
+}
 
 export const worker = defineFacts({
   label: 'Handler of a worker',
@@ -12,7 +16,7 @@ export const worker = defineFacts({
     handler: {
       shape: 'text',
       isRequired: true,
-      keywords: { pattern: handlerPattern },
+      keywords: handlerForm,
       about: 'the name under which a worker registered it.',
       flag: { name: 'handler', value: 'NAME', about: 'run this handler of your workers' },
       input: {
@@ -24,7 +28,7 @@ export const worker = defineFacts({
     labels: {
       shape: 'list',
       keywords: { maxItems: 32 },
-      items: { pattern: labelPattern },
+      items: labelForm,
       separator: ', ',
       about: 'only a worker that has all of them runs it.',
       flag: { name: 'label', value: 'LABEL', about: 'only on workers with this label' },

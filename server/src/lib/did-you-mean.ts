@@ -2,7 +2,7 @@
 import { editDistance } from './edit-distance.ts'
 
 /** Null: nothing is near enough to be meant. */
-function nearestOf(word: string, candidates: Iterable<string>): string | null {
+export function nearestOf(word: string, candidates: Iterable<string>): string | null {
   const asked = word.toLowerCase()
   // One wrong letter in three may be a slip; more is another word.
   let limit = 2 + Math.floor(asked.length / 3)

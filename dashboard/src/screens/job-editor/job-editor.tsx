@@ -1,5 +1,5 @@
 // The form of a job: its name, when it runs, its target; the request that will be sent, and the changes it makes.
-import type { ChangedJob, JobDetails } from '@carillon/contract/job.ts'
+import type { ChangedJob, JobDetails, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useMemo, useRef, useState } from 'react'
@@ -17,7 +17,15 @@ import { changesBetween } from '../job/diff.ts'
 import { DependencyPicker } from './dependency-picker.tsx'
 import { ExecutorFields } from './executor-fields.tsx'
 import { type FormPartProps, JobFields } from './form-fields.tsx'
-import { formOfRequest, type JobForm, patchOf, readForm, requestOf, shortened } from './job-form.ts'
+import {
+  errorsLeft,
+  formOfRequest,
+  type JobForm,
+  patchOf,
+  readForm,
+  requestOf,
+  shortened,
+} from './job-form.ts'
 import { LimitsCard, RetryCard } from './policy-fields.tsx'
 import { PreviewCard } from './preview-card.tsx'
 import { rebase } from './rebase.ts'
@@ -38,20 +46,23 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
   const [isTried, setTried] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<unknown>(null)
+  const [sent, setSent] = useState<JobRequest | null>(null)
   const navigate = useNavigate()
   const invalidate = useInvalidate()
   const element = useRef<HTMLFormElement>(null)
   const plan = useMemo(() => planOf(form, base), [form, base])
   const change = (part: Partial<JobForm>) => {
     setForm((before) => ({ ...before, ...part }))
-    setProblem(null)
   }
   const changeSchedule = (part: Partial<ScheduleForm>) => {
     setForm((before) => ({ ...before, schedule: { ...before.schedule, ...part } }))
-    setProblem(null)
   }
-  const isStale = problem instanceof ApiProblem && problem.status === 412
-  const refused = problem instanceof ApiProblem ? problem.fields.map(atBuilderField(form)) : []
+  // A refusal is about the request that was sent. Once the form changes, only its fields that stayed are still wrong.
+  const current = sent === plan.request ? problem : null
+  const isStale = current instanceof ApiProblem && current.status === 412
+  const left =
+    problem instanceof ApiProblem && sent !== null ? errorsLeft(problem.fields, sent, plan.request) : []
+  const refused = left.map(atBuilderField(form))
   const errors = [...(isTried ? plan.errors : []), ...refused]
 
   const save = async () => {
@@ -62,6 +73,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
       return
     }
     setBusy(true)
+    setSent(plan.request)
     try {
       const saved = await send<ChangedJob>(plan.twin)
       for (const warning of saved.warnings ?? []) toast(warning)
@@ -128,7 +140,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
                 </p>
               )}
               {isStale && base !== null && <StaleBox base={base} onTake={takeNewest} />}
-              {problem !== null && !isStale && <ErrorBox error={problem} />}
+              {current !== null && !isStale && <ErrorBox error={current} />}
               <Twins twin={plan.twin} isOpen />
               <p className="editor-actions">
                 <Button kind="primary" type="submit" busy={isBusy} disabled={isUnchanged}>

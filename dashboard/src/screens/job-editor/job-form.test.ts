@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EXECUTORS, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
-import { blankJob, formOfRequest, type JobForm, patchOf, readForm, shortened } from './job-form.ts'
+import {
+  blankJob,
+  errorsLeft,
+  formOfRequest,
+  type JobForm,
+  patchOf,
+  readForm,
+  shortened,
+} from './job-form.ts'
 
 const full: JobRequest = {
   name: 'Report',
@@ -133,3 +141,23 @@ for (const type of EXECUTORS) {
     assert.deepEqual(readForm(formOfRequest({ ...full, execution })).request.execution, execution)
   })
 }
+
+test('correcting one field of a refused request leaves the errors of the others', () => {
+  const pointers = [
+    '/key',
+    '/tags/1',
+    '/execution/callback_url',
+    '/execution/headers/x',
+    '/schedule/timezone',
+    '/retry_policy/max_retries',
+  ]
+  const errors = pointers.map((pointer) => ({ pointer, detail: 'is wrong' }))
+  const left = (now: JobRequest) => errorsLeft(errors, full, now).map(({ pointer }) => pointer)
+  assert.deepEqual(left(structuredClone(full)), pointers)
+  assert.deepEqual(left({ ...full, tags: ['one'] }), pointers.toSpliced(1, 1))
+  assert.deepEqual(
+    left({ ...full, execution: { ...full.execution, callback_url: 'http://b/' } }),
+    pointers.toSpliced(2, 1),
+  )
+  assert.deepEqual(left({ ...full, schedule: '@daily' }), pointers.toSpliced(4, 1))
+})

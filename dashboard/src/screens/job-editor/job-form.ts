@@ -5,7 +5,7 @@ import type { Field } from '@carillon/contract/executors/facts.ts'
 import { EXECUTORS, type Executor, type FieldName, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
-import { changesBetween, hasNullMember, mergePatch } from '../job/diff.ts'
+import { changesBetween, hasNullMember, mergePatch, sameJson } from '../job/diff.ts'
 import { readJson, writeJson } from '../jobs/json-text.ts'
 import { blankSchedule, formOf, plainSchedule, type ScheduleForm, scheduleOf } from './schedule-form.ts'
 
@@ -273,6 +273,23 @@ function number(pointer: string, usual = '') {
 function textsOf(textOf: (about: (typeof jobTexts)[keyof JobTexts]) => string): JobTexts {
   const texts = Object.entries(jobTexts).map(([name, about]) => [name, textOf(about)])
   return Object.fromEntries(texts) as JobTexts
+}
+
+/** The errors of a refused request that are still to be corrected: of fields that have the same value in the form now. */
+export function errorsLeft(
+  errors: readonly FieldError[],
+  sent: JobRequest,
+  now: JobRequest,
+): readonly FieldError[] {
+  return errors.filter(({ pointer }) => {
+    const place = fieldOf(pointer)
+    return sameJson(valueAt(sent, place), valueAt(now, place))
+  })
+}
+
+/** The pointer to the field of the form with this place: `/tags` of `/tags/3`. A schedule is one field. */
+function fieldOf(pointer: string): string {
+  return /^\/(execution|retry_policy|concurrency_key)\/[^/]*|^\/[^/]*/.exec(pointer)?.[0] ?? '/'
 }
 
 function valueAt(request: object, pointer: string): unknown {

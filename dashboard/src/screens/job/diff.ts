@@ -38,7 +38,7 @@ export function hasNullMember(value: unknown): boolean {
   return Object.values(value).some((part) => part === null || hasNullMember(part))
 }
 
-function sameJson(one: unknown, other: unknown): boolean {
+export function sameJson(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((part, index) => sameJson(part, other[index]))

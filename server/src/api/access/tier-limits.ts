@@ -2,7 +2,7 @@
 import { type JobRequest, jobDefaults, payloadBytesMax } from '@carillon/contract/job.ts'
 import type { FastifyRequest } from 'fastify'
 import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
-import type { Execution, JobVersion } from '../../domain/jobs/job.ts'
+import type { Execution } from '../../domain/jobs/job.ts'
 import type { CompiledSchedule } from '../../domain/schedule/next-run.ts'
 import { shortestGapSeconds } from '../../domain/schedule/shortest-gap.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
@@ -41,24 +41,30 @@ export function checkPayload(payload: unknown, { pointer, execution, tier }: Pay
   return json
 }
 
+interface JudgedJob {
+  request: JobRequest
+  /** Undefined, here and below: the field is wrong, and is not judged. */
+  maxRetries: number | undefined
+  priority: number | undefined
+  /** Null: the job has no schedule. */
+  compiled: CompiledSchedule | null | undefined
+}
+
 /** Of a job that is about to be stored. */
-export function checkTier(
-  tier: Tier,
-  job: { request: JobRequest; definition: JobVersion; compiled: CompiledSchedule | null },
-): void {
-  const { retryPolicy, priority } = job.definition
-  if (retryPolicy.max_retries > tier.retriesMax) {
-    throw refuseTier(tier, '/retry_policy/max_retries', `must be at most ${tier.retriesMax}`)
+export function tierRefusals(tier: Tier, { request, maxRetries, priority, compiled }: JudgedJob): ApiError[] {
+  const refusals: ApiError[] = []
+  if (maxRetries !== undefined && maxRetries > tier.retriesMax) {
+    refusals.push(refuseTier(tier, '/retry_policy/max_retries', `must be at most ${tier.retriesMax}`))
   }
-  if (priority < tier.priorityBest) {
-    throw refuseTier(tier, '/priority', `must be ${tier.priorityBest} or a larger number`)
+  if (priority !== undefined && priority < tier.priorityBest) {
+    refusals.push(refuseTier(tier, '/priority', `must be ${tier.priorityBest} or a larger number`))
   }
-  if (job.compiled === null) return
-  const gap = shortestGapSeconds(job.compiled)
+  const gap = compiled === null || compiled === undefined ? Infinity : shortestGapSeconds(compiled)
   if (gap < tier.intervalSecondsMin) {
     const detail = `has slots ${gap} s apart; at least ${tier.intervalSecondsMin} s are needed`
-    throw refuseTier(tier, pointerToPace(job.request), detail)
+    refusals.push(refuseTier(tier, pointerToPace(request), detail))
   }
+  return refusals
 }
 
 /** A hook: whether the tenant gets to see its dead letters. They are kept either way. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
-import { ERRORS } from '@carillon/contract/errors.ts'
+import { ERRORS, FIELD_ERRORS } from '@carillon/contract/errors.ts'
 import { checkoutDir } from '../../config/read.ts'
 
 test('docs/errors.md lists every code of the registry as the registry has it', async () => {
@@ -11,5 +11,6 @@ test('docs/errors.md lists every code of the registry as the registry has it', a
   const expected = Object.entries(ERRORS).map(
     ([code, { status, title, help }]) => `| \`${code}\` | ${status} | ${title} | ${help} |`,
   )
-  assert.deepEqual(rows, expected)
+  const ofFields = Object.entries(FIELD_ERRORS).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
+  assert.deepEqual(rows, [...expected, ...ofFields])
 })

@@ -7,6 +7,7 @@ import { totalMax } from '../../ports/executions.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
+import { refuseRequest } from '../http/invalid-request.ts'
 import { refuseField } from '../http/problem.ts'
 import { readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteAnswer, type WriteDeps } from '../http/write.ts'
@@ -44,14 +45,17 @@ export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
   )
 }
 
-/** Before validation, which could only say that something is missing. */
-async function checkForm({ body }: FastifyRequest): Promise<void> {
+/** Before validation, which could only say that something is missing; its errors are told too. */
+async function checkForm(request: FastifyRequest): Promise<void> {
+  const { body } = request
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return
   const has = (name: keyof RedriveRequest) => Object.hasOwn(body, name)
   if (has('execution_ids') && has('filter'))
-    throw refuseField('/filter', 'cannot be given with execution_ids')
-  if (!has('execution_ids') && !has('filter')) throw refuseField('/execution_ids', 'or filter is required')
-  if (has('rate_per_second') && !has('filter')) throw refuseField('/rate_per_second', 'is only for a filter')
+    throw refuseRequest(request, refuseField('/filter', 'cannot be given with execution_ids'))
+  if (!has('execution_ids') && !has('filter'))
+    throw refuseRequest(request, refuseField('/execution_ids', 'or filter is required'))
+  if (has('rate_per_second') && !has('filter'))
+    throw refuseRequest(request, refuseField('/rate_per_second', 'is only for a filter'))
 }
 
 interface TheseOrder {

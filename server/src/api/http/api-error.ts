@@ -6,6 +6,7 @@ import type { ExecutionStatus } from '../../domain/queue/execution.ts'
 interface Circumstances {
   retryAfterSeconds?: number | null
   executionStatus?: ExecutionStatus | null
+  errorsOmitted?: number
 }
 
 export class ApiError extends Error {
@@ -15,12 +16,14 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | null
   /** Where the execution is that the request is about. */
   readonly executionStatus: ExecutionStatus | null
+  /** Errors that were found and are not in `errors`. */
+  readonly errorsOmitted: number
 
   constructor(
     code: ErrorCode,
     detail: string,
     errors: readonly FieldError[] = [],
-    { retryAfterSeconds = null, executionStatus = null }: Circumstances = {},
+    { retryAfterSeconds = null, executionStatus = null, errorsOmitted = 0 }: Circumstances = {},
   ) {
     super(detail)
     this.name = 'ApiError'
@@ -28,5 +31,6 @@ export class ApiError extends Error {
     this.errors = errors
     this.retryAfterSeconds = retryAfterSeconds
     this.executionStatus = executionStatus
+    this.errorsOmitted = errorsOmitted
   }
 }

@@ -5,6 +5,7 @@ import { epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import { hintAtPlus } from './instant.ts'
 import { refuseField } from './problem.ts'
+import { Refusals } from './refusals.ts'
 
 interface DateQuery {
   start_date?: string | undefined
@@ -20,8 +21,12 @@ export interface DateRange {
 /** `place`: the pointer to the object that holds the dates, if it is not the query string. */
 export function readDateRange(query: DateQuery, place = ''): DateRange {
   const { start_date: start, end_date: end } = query
-  const from = start === undefined ? null : readSpan(start, `${place}start_date`).first
-  const to = end === undefined ? null : epochMs(readSpan(end, `${place}end_date`).last + 1)
+  const refusals = new Refusals()
+  const first = start && refusals.attempt(() => readSpan(start, `${place}start_date`))
+  const last = end && refusals.attempt(() => readSpan(end, `${place}end_date`))
+  refusals.throwAny()
+  const from = first ? first.first : null
+  const to = last ? epochMs(last.last + 1) : null
   if (from !== null && to !== null && to <= from) {
     throw refuseField(`${place}end_date`, 'lies before start_date')
   }

@@ -3,16 +3,18 @@
 import type { FastifyRequest } from 'fastify'
 import { isObject } from '../../lib/is-object.ts'
 import { ApiError } from './api-error.ts'
+import { refuseRequest, sentenceOf } from './invalid-request.ts'
 
 const jobFields = ['on_failure', 'on_late', 'region']
 const executionFields = ['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function']
 const executionTypes = ['kafka', 'grpc', 'lambda']
 
 /** A hook for everything that has the fields of a job. */
-export async function refuseJobOptions({ body }: FastifyRequest): Promise<void> {
+export async function refuseJobOptions(request: FastifyRequest): Promise<void> {
+  const { body } = request
   if (!isObject(body)) return
   const { execution } = body
-  refuseNotBuilt([
+  refuseNotBuilt(request, [
     ...given(body, jobFields),
     ...(isObject(execution) && isOneOf(executionTypes, execution['type']) ? ['/execution/type'] : []),
     ...given(execution, executionFields, '/execution/'),
@@ -28,12 +30,10 @@ function isOneOf(texts: readonly string[], value: unknown): boolean {
   return typeof value === 'string' && texts.includes(value.toLowerCase())
 }
 
-function refuseNotBuilt(pointers: readonly string[]): void {
+/** With all other mistakes of the request: it is judged no further. */
+function refuseNotBuilt(request: FastifyRequest, pointers: readonly string[]): void {
   if (pointers.length === 0) return
   const detail = 'is not supported yet; it comes with a later version'
-  throw new ApiError(
-    'NOT_SUPPORTED_YET',
-    `${pointers[0]} ${detail}.`,
-    pointers.map((pointer) => ({ pointer, detail })),
-  )
+  const errors = pointers.map((pointer) => ({ pointer, detail }))
+  throw refuseRequest(request, new ApiError('NOT_SUPPORTED_YET', sentenceOf(errors[0]!), errors))
 }

@@ -4,18 +4,19 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
-import type { FieldError, Problem } from '@carillon/contract/problem.ts'
-import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import type { Problem } from '@carillon/contract/problem.ts'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { requestFailed } from '../../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
+import { listedMax, SchemaRefusal } from './findings.ts'
+import { moreText, refuseRequest, sentenceOf } from './invalid-request.ts'
 
 const contentType = 'application/problem+json; charset=utf-8'
 const unavailableS = 1
-const fieldErrorsMax = 20
 
 export function sendProblem(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = toApiError(error)
+  const refusal = toApiError(error, request)
   const { status } = ERRORS[refusal.code]
   if (status === 500) requestFailed.emit({ method: request.method, url: request.url, error })
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="carillon"')
@@ -98,10 +99,14 @@ function parserRefusal(code: string): ApiError {
   return new ApiError('MALFORMED_REQUEST', 'This is not an HTTP/1.1 request.')
 }
 
-function problemOf({ code, message, errors, executionStatus }: ApiError): Problem {
+function problemOf({ code, message, errors, errorsOmitted, executionStatus }: ApiError): Problem {
   const { status, title, help } = ERRORS[code]
-  const problem: Problem = { type: `urn:carillon:error:${code}`, title, status, code, detail: message, help }
-  if (errors.length > 0) problem.errors = errors.slice(0, fieldErrorsMax)
+  const listed = errors.slice(0, listedMax)
+  const omitted = errorsOmitted + errors.length - listed.length
+  const detail = message + moreText(listed.length, omitted)
+  const problem: Problem = { type: `urn:carillon:error:${code}`, title, status, code, detail, help }
+  if (listed.length > 0) problem.errors = listed
+  if (omitted > 0) problem.errors_omitted = omitted
   if (executionStatus !== null) problem.execution_status = executionStatus
   return problem
 }
@@ -116,11 +121,11 @@ const fastifyCodes: Record<string, ErrorCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'URL_TOO_LONG',
 }
 
-function toApiError(error: Error): ApiError {
+function toApiError(error: Error, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof Unavailable) return new ApiError('UNAVAILABLE', `${capitalised(error.message)}.`)
-  const { validation, validationContext, code } = error as FastifyError
-  if (validation !== undefined) return invalidRequest(validation, validationContext ?? 'body')
+  if (error instanceof SchemaRefusal) return refuseRequest(request, error)
+  const { code } = error as FastifyError
   const known = fastifyCodes[code]
   if (known !== undefined) return new ApiError(known, error.message)
   const { statusCode = 500 } = error as FastifyError
@@ -134,40 +139,9 @@ function toApiError(error: Error): ApiError {
   )
 }
 
-export function invalidRequest(
-  validation: readonly FastifySchemaValidationError[],
-  context: string,
-): ApiError {
-  const errors = validation.map((one) => fieldError(one, context))
-  const { pointer, detail } = errors[0]!
-  return new ApiError(
-    'INVALID_REQUEST',
-    pointer === '' ? `The ${context} ${detail}.` : `${pointer} ${detail}.`,
-    errors,
-  )
-}
-
-function fieldError(one: FastifySchemaValidationError, context: string): FieldError {
-  const { instancePath, params, keyword, message = 'is not valid' } = one
-  const child = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
-  const pointer = child === undefined ? instancePath : `${instancePath}/${escapePointer(String(child))}`
-  return {
-    pointer: context === 'body' ? pointer : pointer.slice(1),
-    detail: detailOf(keyword, params, message),
-  }
-}
-
 /** One field that a schema cannot judge; the empty pointer is the body. */
 export function refuseField(pointer: string, detail: string, code: ErrorCode = 'INVALID_REQUEST'): ApiError {
-  return new ApiError(code, `${pointer === '' ? 'The body' : pointer} ${detail}.`, [{ pointer, detail }])
-}
-
-function detailOf(keyword: string, params: Record<string, unknown>, message: string): string {
-  if (keyword === 'required') return 'is required'
-  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known field'
-  if (keyword === 'enum') return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
-  if (keyword === 'const') return `must be ${JSON.stringify(params['allowedValue'])}`
-  return message
+  return new ApiError(code, sentenceOf({ pointer, detail }), [{ pointer, detail }])
 }
 
 export function escapePointer(key: string): string {

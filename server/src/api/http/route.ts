@@ -7,7 +7,7 @@ import type { Tag } from '../docs/openapi.ts'
 export type RouteScope = NonNullable<FastifyContextConfig['scope']> | null
 
 export interface RouteDescription<Options extends object>
-  extends Pick<FastifyContextConfig, 'counted'>,
+  extends Pick<FastifyContextConfig, 'counted' | 'rules'>,
     Omit<FastifySchema, 'tags' | 'summary' | 'response' | 'querystring'> {
   /** Default: it takes no parameters. */
   querystring?: object
@@ -26,10 +26,14 @@ export function route<Options extends object>(
   summary: string,
   described: RouteDescription<Options>,
 ) {
-  const { counted, answer, response = { 200: answer! }, options, ...schema } = described
+  const { counted, rules, answer, response = { 200: answer! }, options, ...schema } = described
   return {
     ...(options as Options),
-    config: { ...(scope && { scope }), ...(counted !== undefined && { counted }) },
+    config: {
+      ...(scope && { scope }),
+      ...(counted !== undefined && { counted }),
+      ...(rules !== undefined && { rules }),
+    },
     schema: {
       tags: [tag],
       summary,

@@ -2,10 +2,14 @@
 // client's back. Query strings and path parameters are text, so there whole numbers and booleans are read from it,
 // strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers. Only headers that the schema names are
 // checked, under the names it gives them.
+import type { FieldError } from '@carillon/contract/problem.ts'
 import { Ajv, type AnySchemaObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
-import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
+import type { FastifySchemaCompiler } from 'fastify'
 import { OnceByText } from '../../lib/once-by-text.ts'
+import { findErrors, type Part } from './find-errors.ts'
+import { Findings, SchemaRefusal } from './findings.ts'
+import type { RequestSchema } from './schema-words.ts'
 
 const options = {
   coerceTypes: false,
@@ -18,58 +22,89 @@ const options = {
 
 type Fields = Record<string, unknown>
 /** Null: the value is as its schema has it. */
-type Validator = (data: unknown) => FastifySchemaValidationError[] | null
+type Validator = (value: unknown) => Findings | null
 
 const ajv = new Ajv(options)
 addFormats.default(ajv)
+ajv.addVocabulary(['x-expected'])
 /** Once in a process: routes share schemas, and every app has the same ones. */
 const compiled = new OnceByText<ValidateFunction>()
 
-/** Compiles a schema when the first value comes: all of them would take a fifth of the time of a start. */
-export function createValidator(schema: AnySchemaObject): Validator {
+/**
+ * Compiles a schema when the first value comes: all of them would take a fifth of the time of a start. Mistakes are
+ * looked for only in a value that is refused.
+ */
+export function createValidator(schema: AnySchemaObject, part: Part = 'body'): Validator {
   let validate: ValidateFunction | undefined
-  return (data) => {
+  return (value) => {
     validate ??= compiled.get(schema, () => ajv.compile(schema))
-    return validate(data) ? null : (validate.errors as FastifySchemaValidationError[])
+    return validate(value) ? null : explain(schema, value, part)
   }
+}
+
+function explain(schema: AnySchemaObject, value: unknown, part: Part): Findings {
+  const findings = new Findings()
+  findErrors(schema as RequestSchema, value, { findings, part, hasFormat })
+  // For a keyword that `findErrors` does not know. A test refuses one.
+  if (findings.count === 0) findings.add({ pointer: '', detail: 'is not valid' })
+  return findings
+}
+
+const formats = new OnceByText<ValidateFunction>()
+
+function hasFormat(format: string, text: string): boolean {
+  return formats.get(format, () => ajv.compile({ type: 'string', format }))(text)
 }
 
 export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject> {
   return ({ schema, httpPart }) => {
-    const validate = createValidator(schema)
-    const judge = (data: unknown, read: unknown) => {
-      const errors = validate(read)
-      return errors === null ? { value: data } : { error: errors }
-    }
-    if (httpPart === 'body') return (data: unknown) => judge(data, data)
+    const part = httpPart as Part
+    const validate = createValidator(schema, part)
+    const judge = (value: unknown, findings: Findings | null) =>
+      findings === null ? { value } : { error: new SchemaRefusal(findings, part) }
+    if (part === 'body') return (body: unknown) => judge(body, validate(body))
     const properties: Record<string, AnySchemaObject> = schema['properties'] ?? {}
-    if (httpPart === 'headers') {
-      return (data: Fields) => judge(data, pickHeaders(data, Object.keys(properties)))
+    if (part === 'headers') {
+      return (headers: Fields) => judge(headers, validate(pickHeaders(headers, Object.keys(properties))))
     }
-    return (data: Fields) => {
-      for (const [name, { type }] of Object.entries(properties)) {
-        const text = data[name]
-        if (Array.isArray(text) && type !== 'array') return { error: [repeatError(name, text.length)] }
-        if (typeof text !== 'string') continue
-        if (text.includes('\0')) return { error: [nulError(name)] }
-        data[name] = readText(text, type)
-      }
-      return judge(data, data)
+    return (parameters: Fields) => {
+      const unread = readParameters(parameters, properties)
+      const refused = validate(parameters)
+      if (unread === null) return judge(parameters, refused)
+      if (refused !== null) unread.addAll(refused)
+      return judge(parameters, unread)
     }
   }
 }
 
+/** In place. Null: each could be read. */
+function readParameters(parameters: Fields, properties: Record<string, AnySchemaObject>): Findings | null {
+  let findings: Findings | null = null
+  for (const [name, { type }] of Object.entries(properties)) {
+    const text = parameters[name]
+    const error =
+      Array.isArray(text) && type !== 'array'
+        ? repeatError(name, text.length)
+        : typeof text === 'string' && text.includes('\0')
+          ? nulError(name)
+          : null
+    if (error !== null) {
+      findings ??= new Findings()
+      findings.add(error)
+    } else if (typeof text === 'string') parameters[name] = readText(text, type)
+  }
+  return findings
+}
+
 /** PostgreSQL takes no NUL; in a body it is refused when that is read. */
-function nulError(name: string): FastifySchemaValidationError {
-  const place = { keyword: 'pattern', instancePath: `/${name}`, schemaPath: '', params: {} }
-  return { ...place, message: 'has a NUL character' }
+function nulError(pointer: string): FieldError {
+  return { pointer, detail: 'has a NUL character', code: 'WRONG_FORMAT' }
 }
 
 /** Whichever of the values were taken, the caller may have meant another. */
-function repeatError(name: string, count: number): FastifySchemaValidationError {
-  const place = { keyword: 'type', instancePath: `/${name}`, schemaPath: '', params: {} }
+function repeatError(pointer: string, count: number): FieldError {
   const times = count === 2 ? 'twice' : `${count} times`
-  return { ...place, message: `is given ${times}; give it once` }
+  return { pointer, detail: `is given ${times}; give it once`, code: 'REPEATED' }
 }
 
 function pickHeaders(headers: Fields, names: readonly string[]): Fields {

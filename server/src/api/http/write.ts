@@ -1,6 +1,7 @@
 // Every write is answered through here: idempotency keys, dry runs and wake-ups are in one place, so that no route
 // can forget one. The effect and the answer that a repetition gets are written together.
 import { hash } from 'node:crypto'
+import { expected } from '@carillon/contract/expected.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
@@ -142,7 +143,11 @@ function fingerprintOf({ method, url, body: read, bodyAsSent: body = read }: Fas
   return hash('sha256', `${method} ${url}\n${JSON.stringify(body) ?? ''}`, 'buffer')
 }
 
-const key = { type: 'string', pattern: '^[!-~]{1,255}$' } as const
+const key = {
+  type: 'string',
+  pattern: '^[!-~]{1,255}$',
+  ...expected('1 to 255 printable ASCII characters without spaces, such as order-4711'),
+} as const
 
 /** The headers of a POST. */
 const writeHeaders = {

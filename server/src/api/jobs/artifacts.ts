@@ -1,13 +1,8 @@
 // /api/v1/artifacts: bundles of code that jobs run. In a scope of its own, as its bodies are no JSON.
 import { hash } from 'node:crypto'
-import {
-  Artifact,
-  ArtifactList,
-  ArtifactListQuery,
-  BUNDLE_TYPES,
-  checksumPattern,
-} from '@carillon/contract/artifact.ts'
-import { artifactIdPattern } from '@carillon/contract/executors/artifact.ts'
+import { Artifact, ArtifactList, ArtifactListQuery, BUNDLE_TYPES } from '@carillon/contract/artifact.ts'
+import { artifactIdForm } from '@carillon/contract/executors/artifact.ts'
+import { checksumForm } from '@carillon/contract/expected.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
@@ -22,7 +17,7 @@ import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts'> {}
 
 const tag = 'artifacts'
-const idPattern = new RegExp(artifactIdPattern)
+const idPattern = new RegExp(artifactIdForm.pattern)
 const anArtifact = named('ARTIFACT_NOT_FOUND', 'artifact', idPattern)
 type ArtifactParams = { artifact_id: string }
 
@@ -68,12 +63,12 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
         'A .tar.gz of at most 32 MiB. New attempts run it; attempts of a job that names another checksum fail.',
       params: {
         type: 'object',
-        properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
+        properties: { artifact_id: { type: 'string', ...artifactIdForm } },
       },
       query: {
         sha256: {
           type: 'string',
-          pattern: checksumPattern,
+          ...checksumForm,
           description: 'The SHA-256 of the bundle in hex: a bundle with another checksum is refused.',
         },
       },

@@ -15,6 +15,7 @@ import { ApiError } from '../http/api-error.ts'
 import { requireInstant } from '../http/instant.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { Refusals } from '../http/refusals.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
 import { rootsOf } from './validate-dependencies.ts'
@@ -69,8 +70,12 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
 }
 
 function readRange(body: BackfillRequest, now: EpochMs): Range {
-  const from = epochMs(Math.ceil(requireInstant(body.from, '/from')))
-  const to = epochMs(Math.floor(requireInstant(body.to, '/to')))
+  const refusals = new Refusals()
+  const first = refusals.attempt(() => requireInstant(body.from, '/from'))
+  const last = refusals.attempt(() => requireInstant(body.to, '/to'))
+  refusals.throwAny()
+  const from = epochMs(Math.ceil(first!))
+  const to = epochMs(Math.floor(last!))
   if (to > now) throw refuseField('/to', 'must not lie in the future')
   if (from > to) throw refuseField('/to', 'lies before from')
   return { from, to }

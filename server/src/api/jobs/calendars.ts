@@ -4,7 +4,7 @@ import {
   CalendarList,
   CalendarListQuery,
   CalendarRequest,
-  calendarNamePattern,
+  calendarNameForm,
 } from '@carillon/contract/calendar.ts'
 import type { FastifyInstance } from 'fastify'
 import type * as domain from '../../domain/jobs/calendar.ts'
@@ -20,7 +20,7 @@ import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 export interface CalendarDeps extends WriteDeps, Pick<StorePorts, 'calendars'> {}
 
 const tag = 'schedules'
-const namePattern = new RegExp(calendarNamePattern)
+const namePattern = new RegExp(calendarNameForm.pattern)
 const aCalendar = named('CALENDAR_NOT_FOUND', 'calendar', namePattern)
 type CalendarParams = { name: string }
 
@@ -54,7 +54,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
     '/calendars/:name',
     writeRoute(tag, 'write', 'Create or replace a calendar', {
       description: 'The calendar applies to future slots of every job that uses it.',
-      params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
+      params: { type: 'object', properties: { name: { type: 'string', ...calendarNameForm } } },
       body: CalendarRequest,
       response: {
         200: { ...Calendar, description: 'It existed already; this is its new definition.' },

@@ -4,10 +4,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { isObject } from '../../lib/is-object.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from '../http/api-error.ts'
+import { SchemaRefusal } from '../http/findings.ts'
+import { refuseRequest } from '../http/invalid-request.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
-import { escapePointer, sendProblem } from '../http/problem.ts'
+import { sendProblem } from '../http/problem.ts'
 import {
   CONFIG_FIELDS,
+  JOB_PARTS,
   type JobReading,
   OTHER_FIELDS,
   type ReadOptions,
@@ -54,29 +57,20 @@ export function withReadingWarnings(
 
 function sendInGivenWords(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { reading, bodyAsSent } = request
-  const told = reading === undefined ? error : inGivenWords(error, (at) => placeOf(at, reading, bodyAsSent))
+  const refusal = error instanceof SchemaRefusal ? refuseRequest(request, error) : error
+  const isRewritten = reading !== undefined && refusal instanceof ApiError
+  const told = isRewritten ? inGivenWords(refusal, (at) => placeOf(at, reading, bodyAsSent)) : refusal
   return sendProblem(told, request, reply)
 }
 
 /** `toPlace`: from a pointer into the rewritten body to the place in the request. */
-function inGivenWords(error: Error, toPlace: (pointer: string) => string): Error {
-  if (error instanceof ApiError) return refusalInGivenWords(error, toPlace)
-  for (const one of (error as FastifyError).validation ?? []) {
-    const child = one.params['additionalProperty']
-    const end = typeof child === 'string' ? `/${escapePointer(child)}` : ''
-    const place = toPlace(one.instancePath + end)
-    if (place.endsWith(end)) one.instancePath = place.slice(0, place.length - end.length)
-  }
-  return error
-}
-
-function refusalInGivenWords(refusal: ApiError, toPlace: (pointer: string) => string): ApiError {
-  const { code, message, retryAfterSeconds, executionStatus } = refusal
+function inGivenWords(refusal: ApiError, toPlace: (pointer: string) => string): ApiError {
+  const { code, message, retryAfterSeconds, executionStatus, errorsOmitted } = refusal
   const errors = refusal.errors.map((one) => ({ ...one, pointer: toPlace(one.pointer) }))
   const before = refusal.errors[0]?.pointer
   const isNamed = before !== undefined && before !== '' && message.startsWith(before)
   const detail = isNamed ? errors[0]!.pointer + message.slice(before.length) : message
-  return new ApiError(code, detail, errors, { retryAfterSeconds, executionStatus })
+  return new ApiError(code, detail, errors, { retryAfterSeconds, executionStatus, errorsOmitted })
 }
 
 function placeOf(pointer: string, { places }: JobReading, sent: unknown): string {
@@ -85,7 +79,8 @@ function placeOf(pointer: string, { places }: JobReading, sent: unknown): string
     if (place !== undefined) return place + pointer.slice(end)
   }
   const [, part = '', name] = pointer.split('/')
-  if (name === undefined || !isObject(sent) || isObject(sent[part])) return pointer
+  const isPart = (JOB_PARTS as readonly string[]).includes(part)
+  if (name === undefined || !isPart || !isObject(sent) || isObject(sent[part])) return pointer
   // A part that was not sent, or as a text: the field that is missing may be given beside it.
   const known = Object.hasOwn(OTHER_FIELDS, name) ? OTHER_FIELDS[name]! : null
   const isFlat = sent[part] === undefined && known?.to.join('/') === `${part}/${name}`

@@ -1,5 +1,5 @@
 // PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
-import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
+import { CreatedJob, JobRequest, jobKeyForm } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import type { WriteStores } from '../../ports/requests.ts'
@@ -18,6 +18,7 @@ import { refuseField } from '../http/problem.ts'
 import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { takeJob, withReadingWarnings } from './job-body.ts'
+import { jobRules } from './job-rules.ts'
 import { toJob } from './job-view.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import type { JobReading } from './other-spellings.ts'
@@ -43,9 +44,10 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
     writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
         'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value. Other spellings are read as with `POST /jobs`.',
-      params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
+      params: { type: 'object', properties: { key: { type: 'string', ...jobKeyForm } } },
       headers: putHeaders,
       body: JobRequest,
+      rules: jobRules(deps),
       response: {
         200: { ...CreatedJob, description: 'It existed already; this is its new definition.' },
         201: { ...CreatedJob, description: 'Created.' },

@@ -6,9 +6,9 @@ import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import type { World } from '../../ports/world.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
+import { invalidRequest } from '../http/invalid-request.ts'
 import { parseJsonBody } from '../http/json-body.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
-import { invalidRequest } from '../http/problem.ts'
 import { createValidator } from '../http/validators.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
@@ -76,7 +76,7 @@ const findErrors = createValidator(JobRequest)
 
 /** By the same schema as POST. */
 function requireJob(value: unknown): JobRequest {
-  const errors = findErrors(value)
-  if (errors !== null) throw invalidRequest(errors, 'body')
+  const findings = findErrors(value)
+  if (findings !== null) throw invalidRequest(findings)
   return value as JobRequest
 }

@@ -14,6 +14,7 @@ import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { spellingsText, takeJob } from './job-body.ts'
 import { toJobFilter } from './job-filter.ts'
+import { jobRules } from './job-rules.ts'
 import { toJob, toJobDetails } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
 
@@ -32,6 +33,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
     postRoute(tag, 'write', 'Create a job', {
       description: `The job runs from its next slot on; with type IMMEDIATE once, now; with \`depends_on\` after the named jobs. ${spellingsText}`,
       body: JobRequest,
+      rules: jobRules(deps),
       created: CreatedJob,
       options: takeJob(clock, 'create'),
     }),

@@ -13,6 +13,7 @@ import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.
 import { takeNoBody } from '../http/json-body.ts'
 import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { Refusals } from '../http/refusals.ts'
 import { noFields, route } from '../http/route.ts'
 import { jobStatusWords, readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
@@ -113,11 +114,14 @@ function optionsOf(body: BulkRequest, { caller, now }: { caller: Caller; now: Ep
   if (action === 'delete' && !caller.scopes.has('write')) {
     throw new ApiError('SCOPE_MISSING', 'The API key lacks the scope write.')
   }
+  const refusals = new Refusals()
   for (const name of ['reason', 'until'] as const) {
-    if (body[name] !== undefined && action !== 'pause') throw refuseField(`/${name}`, 'is only for pause')
+    if (body[name] !== undefined && action !== 'pause')
+      refusals.add(refuseField(`/${name}`, 'is only for pause'))
   }
   if (payload !== undefined && action !== 'trigger')
-    throw refuseField('/payload_override', 'is only for trigger')
+    refusals.add(refuseField('/payload_override', 'is only for trigger'))
+  refusals.throwAny()
   if (payload !== undefined) {
     checkPayload(payload, { pointer: '/payload_override', execution: undefined, tier: caller.tier })
   }

@@ -2,7 +2,7 @@
 // the rest of the API knows. Pure, and before validation: a value that it does not understand stays, and is refused by
 // the schema. Two spellings of one field must agree. docs/api.md has the table, which a test holds equal to the lists.
 import { isDeepStrictEqual } from 'node:util'
-import { handlerPattern } from '@carillon/contract/executors/worker.ts'
+import { handlerForm } from '@carillon/contract/executors/worker.ts'
 import { JobRequest } from '@carillon/contract/job.ts'
 import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
 import { knownZone } from '../../domain/schedule/zone.ts'
@@ -12,7 +12,7 @@ import { escapePointer, refuseField } from '../http/problem.ts'
 import { foldWords, type WordTree, wordTreeOf } from '../http/words.ts'
 
 type Fields = Record<string, unknown>
-type Part = 'schedule' | 'execution' | 'retry_policy'
+type Part = (typeof JOB_PARTS)[number]
 
 interface Spelling {
   /** The field in this part of a job. */
@@ -79,7 +79,7 @@ export const CONFIG_FIELDS: Readonly<Record<string, string>> = {
   function_arn: 'function',
 }
 
-const parts = ['schedule', 'execution', 'retry_policy'] as const
+export const JOB_PARTS = ['schedule', 'execution', 'retry_policy'] as const
 const otherNames = new Set([...Object.keys(OTHER_FIELDS), 'executor_config', 'status'])
 const scheduleNames = Object.keys(OTHER_FIELDS).filter((name) => OTHER_FIELDS[name]!.to[0] === 'schedule')
 const jobWords = wordTreeOf(JobRequest)
@@ -125,7 +125,7 @@ function rewrite(given: Fields, { as, now }: ReadOptions): JobReading {
   if (isNew) dropNulls(body.rest)
   if (as === 'create') readStatus(body.rest)
   const hasOnlyPayload = isNew && Object.hasOwn(body.rest, 'payload') && !hasTarget(body.rest)
-  for (const part of parts) openPart(body, part, now)
+  for (const part of JOB_PARTS) openPart(body, part, now)
   for (const [name, spelling] of Object.entries(OTHER_FIELDS)) readField(body, name, spelling)
   readConfig(body)
   decideRecurring(body.parts)
@@ -233,7 +233,7 @@ function decideRecurring({ schedule }: Rewriting['parts']): void {
   schedule['type'] = isInterval ? 'INTERVAL' : 'CRON'
 }
 
-const handlerName = new RegExp(handlerPattern)
+const handlerName = new RegExp(handlerForm.pattern)
 
 /** The warning about it. */
 function nameHandler(body: Rewriting): string[] {

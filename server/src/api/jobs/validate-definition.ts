@@ -11,9 +11,10 @@ import { refuse } from '../../domain/schedule/schedule-error.ts'
 import { shortestGapSeconds } from '../../domain/schedule/shortest-gap.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import { checkTier, defaultsOf } from '../access/tier-limits.ts'
+import { defaultsOf, tierRefusals } from '../access/tier-limits.ts'
 import type { ApiError } from '../http/api-error.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
+import { Refusals } from '../http/refusals.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 import { dependenciesOf } from './validate-dependencies.ts'
 import { defineExecution } from './validate-execution.ts'
@@ -37,13 +38,15 @@ export interface DefinedJob {
 
 const metadataNameMax = 64
 
-/** Throws the refusal of an invalid request. */
+/** Throws the refusal of an invalid request, with all its mistakes. */
 export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
+  const refusals = new Refusals()
+  const parts = defineParts(request, context, { refusals, isSound: () => true })
+  refusals.throwAny()
+  const { execution, dependsOn, scheduled, jitterSeconds, retryPolicy, priority } =
+    parts as Required<DefinedParts>
+  const { compiled, schedule } = scheduled
   const { jobId, tenantId, tier, version, anchorAt } = context
-  const execution = defineExecution(request.execution, tier)
-  checkMetadata(request)
-  const dependsOn = dependenciesOf(request.depends_on)
-  const { compiled, schedule } = defineSchedule(request, dependsOn, context)
   const defaults = defaultsOf(tier)
   const definition: JobVersion = {
     jobId,
@@ -55,27 +58,70 @@ export function defineJob(request: JobRequest, context: DefinitionContext): Defi
     ...spellOut(schedule, jobId),
     anchorAt,
     execution,
-    retryPolicy: retryPolicyOf(request, tier),
-    priority: request.priority ?? defaults.priority,
+    retryPolicy,
+    priority,
     overlapPolicy: request.overlap_policy ?? defaults.overlap_policy,
     misfirePolicy: request.misfire_policy ?? defaults.misfire_policy,
     misfireWindowSeconds: request.misfire_window_seconds ?? null,
-    jitterSeconds: request.jitter_seconds ?? defaults.jitter_seconds,
+    jitterSeconds,
     concurrencyLimit: request.concurrency_limit ?? null,
     concurrencyKey: request.concurrency_key ?? null,
     dependsOn,
     metadata: request.metadata ?? {},
   }
-  checkJitter(definition, compiled)
-  checkTier(tier, { request, definition, compiled })
   return { definition, compiled }
+}
+
+/** The refusals of a request that its schema refuses too: only fields without a mistake are judged. */
+export function findRefusals(
+  request: JobRequest,
+  context: DefinitionContext,
+  isSound: (pointer: string) => boolean,
+): readonly ApiError[] {
+  const refusals = new Refusals()
+  defineParts(request, context, { refusals, isSound })
+  return refusals.list
+}
+
+interface Scheduled {
+  schedule: JobVersion['schedule']
+  compiled: CompiledSchedule | null
+}
+
+/** Undefined: a field that the part is made of is wrong. */
+interface DefinedParts
+  extends Pick<JobVersion, 'execution' | 'dependsOn' | 'jitterSeconds' | 'retryPolicy' | 'priority'> {
+  scheduled: Scheduled
+}
+
+function defineParts(
+  request: JobRequest,
+  context: DefinitionContext,
+  { refusals, isSound }: { refusals: Refusals; isSound: (pointer: string) => boolean },
+): { [Part in keyof DefinedParts]: DefinedParts[Part] | undefined } {
+  const { tier } = context
+  const defaults = defaultsOf(tier)
+  const define = <T>(pointer: string, make: () => T) =>
+    isSound(pointer) ? refusals.attempt(make) : undefined
+  const execution = define('/execution', () => defineExecution(request.execution, tier))
+  define('/metadata', () => checkMetadata(request))
+  const dependsOn = define('/depends_on', () => dependenciesOf(request.depends_on))
+  const scheduled = dependsOn && define('/schedule', () => defineSchedule(request, dependsOn, context))
+  const jitterSeconds = define('/jitter_seconds', () => request.jitter_seconds ?? defaults.jitter_seconds)
+  if (scheduled !== undefined && jitterSeconds !== undefined)
+    refusals.attempt(() => checkJitter(jitterSeconds, scheduled))
+  const retryPolicy = define('/retry_policy', () => retryPolicyOf(request, tier))
+  const priority = define('/priority', () => request.priority ?? defaults.priority)
+  const judged = { request, maxRetries: retryPolicy?.max_retries, priority, compiled: scheduled?.compiled }
+  for (const refusal of tierRefusals(tier, judged)) refusals.add(refusal)
+  return { execution, dependsOn, scheduled, jitterSeconds, retryPolicy, priority }
 }
 
 function defineSchedule(
   request: JobRequest,
   dependsOn: readonly Dependency[],
   { anchorAt, jobId, calendars }: DefinitionContext,
-): { schedule: JobVersion['schedule']; compiled: CompiledSchedule | null } {
+): Scheduled {
   if (request.schedule === undefined) {
     if (dependsOn.length > 0) return { schedule: noSchedule, compiled: null }
     throw refuseField('/schedule', 'is required, unless depends_on names jobs to run after')
@@ -103,15 +149,17 @@ export function pointerToTime({ schedule }: JobRequest): string {
 }
 
 function checkMetadata({ metadata = {} }: JobRequest): void {
+  const refusals = new Refusals()
   for (const name of Object.keys(metadata)) {
     if (name.length > 0 && name.length <= metadataNameMax) continue
     const pointer = `/metadata/${escapePointer(name.slice(0, metadataNameMax))}`
-    throw refuseField(pointer, `must have a name of 1 to ${metadataNameMax} characters`)
+    refusals.add(refuseField(pointer, `must have a name of 1 to ${metadataNameMax} characters`))
   }
+  refusals.throwAny()
 }
 
 /** A slot fires before the next one comes. */
-function checkJitter({ jitterSeconds, schedule }: JobVersion, compiled: CompiledSchedule | null): void {
+function checkJitter(jitterSeconds: number, { schedule, compiled }: Scheduled): void {
   if (jitterSeconds === 0 || compiled === null) return
   if (schedule.type === 'IMMEDIATE') throw refuseField('/jitter_seconds', 'must be 0 with IMMEDIATE')
   const gap = shortestGapSeconds(compiled)

@@ -8,18 +8,24 @@ import { haveSameSlots } from '../../domain/jobs/same-slots.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import type { Graph, GraphRuns } from '../../ports/graph-runs.ts'
 import { refuseField } from '../http/problem.ts'
+import { Refusals } from '../http/refusals.ts'
 
 /** As they are stored. Each job once: two rules about one would have to be told apart. */
 export function dependenciesOf(given: JobRequest['depends_on'] | null): Dependency[] {
   const places = new Map<string, number>()
-  return (given ?? []).map(({ job_id, on = 'success' }, place) => {
+  const refusals = new Refusals()
+  const dependencies = (given ?? []).map(({ job_id, on = 'success' }, place) => {
     const jobId = job_id.toLowerCase()
     const earlier = places.get(jobId)
-    if (earlier !== undefined)
-      throw refuseField(`/depends_on/${place}/job_id`, `is named at /depends_on/${earlier} already`)
-    places.set(jobId, place)
+    if (earlier === undefined) places.set(jobId, place)
+    else {
+      const detail = `is named at /depends_on/${earlier} already`
+      refusals.add(refuseField(`/depends_on/${place}/job_id`, detail))
+    }
     return { jobId, on }
   })
+  refusals.throwAny()
+  return dependencies
 }
 
 const unfiredText =

@@ -2,7 +2,6 @@
 // rules that a schema cannot express.
 import { executionDefaults } from '@carillon/contract/constants.ts'
 import type { ExecutionRequest } from '@carillon/contract/executor.ts'
-import type { Field } from '@carillon/contract/executors/facts.ts'
 import { EXECUTORS, type FieldName, fieldsOf } from '@carillon/contract/executors/list.ts'
 import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { Execution, Executor } from '../../domain/jobs/job.ts'
@@ -10,42 +9,53 @@ import type { Tier } from '../../domain/tenants/tenant.ts'
 import { checkPayload } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
+import { Refusals } from '../http/refusals.ts'
 
-/** Throws the refusal of an invalid execution. */
+/** Throws the refusal of an invalid execution, with all its mistakes. */
 export function defineExecution(request: ExecutionRequest, tier: Tier): Execution {
-  const { type = executionDefaults.type, payload } = request
-  checkFields(request, type)
-  const { check, normalize } = EXECUTOR_KINDS[type]
-  const given = storedOf(request, type)
-  const wrong = check?.(given) ?? null
-  if (wrong !== null) {
-    const { path, detail, isSentence = false } = wrong
-    const pointer = `/execution/${path.map(escapePointer).join('/')}`
-    if (!isSentence) throw refuseField(pointer, detail)
-    throw new ApiError('INVALID_REQUEST', `${pointer}: ${detail}.`, [{ pointer, detail }])
-  }
-  checkSizes(request, type)
-  const execution = normalize?.(given) ?? given
-  if (payload !== undefined) checkPayload(payload, { pointer: '/execution/payload', execution, tier })
-  return execution
+  const { type = executionDefaults.type } = request
+  const refusals = new Refusals()
+  const execution = refusals.attempt(() => {
+    checkFields(request, type)
+    const given = storedOf(request, type)
+    checkByKind(given)
+    return EXECUTOR_KINDS[type].normalize?.(given) ?? given
+  })
+  checkSizes(request, type, refusals)
+  const { payload } = request
+  if (payload !== undefined)
+    refusals.attempt(() => checkPayload(payload, { pointer: '/execution/payload', execution, tier }))
+  refusals.throwAny()
+  return execution!
 }
 
 function checkFields(request: ExecutionRequest, type: Executor): void {
+  const refusals = new Refusals()
   for (const owner of EXECUTORS) {
     if (owner === type) continue
-    const [foreign] = fieldsOf(owner).find(([name]) => request[name] !== undefined) ?? []
-    if (foreign !== undefined)
-      throw refuseField(`/execution/${foreign}`, `belongs to ${owner}; the type is ${type}`)
+    for (const [name] of fieldsOf(owner))
+      if (request[name] !== undefined)
+        refusals.add(refuseField(`/execution/${name}`, `belongs to ${owner}; the type is ${type}`))
   }
-  const isMissing = ([name, { isRequired }]: [FieldName, Field]) => isRequired && request[name] === undefined
-  const [missing] = fieldsOf(type).find(isMissing) ?? []
-  if (missing !== undefined) throw refuseField(`/execution/${missing}`, 'is required')
+  for (const [name, { isRequired }] of fieldsOf(type))
+    if (isRequired && request[name] === undefined)
+      refusals.add(refuseField(`/execution/${name}`, 'is required'))
+  refusals.throwAny()
 }
 
-function checkSizes(request: ExecutionRequest, type: Executor): void {
+function checkByKind(given: Execution): void {
+  const wrong = EXECUTOR_KINDS[given.type].check?.(given) ?? null
+  if (wrong === null) return
+  const { path, detail, isSentence = false } = wrong
+  const pointer = `/execution/${path.map(escapePointer).join('/')}`
+  if (!isSentence) throw refuseField(pointer, detail)
+  throw new ApiError('INVALID_REQUEST', `${pointer}: ${detail}.`, [{ pointer, detail }])
+}
+
+function checkSizes(request: ExecutionRequest, type: Executor, refusals: Refusals): void {
   for (const [name, { bytesMax }] of fieldsOf(type)) {
     if (bytesMax === undefined || bytesOf(request[name]) <= bytesMax) continue
-    throw refuseField(`/execution/${name}`, `must have at most ${bytesMax} bytes in all`)
+    refusals.add(refuseField(`/execution/${name}`, `must have at most ${bytesMax} bytes in all`))
   }
 }
 
