@@ -20,7 +20,7 @@ const ofJob = fragment`
   FROM jobs j
   JOIN tenants t ON t.tenant_id = j.tenant_id
   JOIN tiers tier ON tier.tier = t.tier
-  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id
+  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id AND catchup.from_slot <= catchup.to_slot
   WHERE j.job_id = $1 AND j.tenant_id = $5`
 
 const young = fragment`

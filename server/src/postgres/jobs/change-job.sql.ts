@@ -32,7 +32,7 @@ export const selectState = sql('selectState')`
       ) decided
     ) AS owed_decided
   FROM cursors c
-  LEFT JOIN catchups catchup ON catchup.job_id = c.job_id
+  LEFT JOIN catchups catchup ON catchup.job_id = c.job_id AND catchup.from_slot <= catchup.to_slot
   WHERE c.job_id = $1`
 
 export const insertVersion = sql('insertVersion')`
