@@ -102,6 +102,7 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
     version: range?.version ?? null,
     blocker: found.reason === 'overlap' ? await findBlocker(deps, ledger, slot) : null,
     instead: found.reason === 'misfire' ? await findInstead(deps, ledger, range!.to) : null,
+    pause: range?.pause ?? null,
     exclusion: found.reason === 'exclusion' ? ledger.nameExclusion(slot, range) : null,
     again: execution === null ? null : await findAgain(deps, job, execution),
   })
@@ -120,7 +121,7 @@ async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs)
   const waiting = await answerWaiting(deps, question, execution)
   if (waiting !== null) return waiting
   const { slot, status, executionId } = execution
-  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null }
+  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null, pause: null }
   const again = await findAgain(deps, job, execution)
   return whySlot({ ...nothing, job, slot, status, dueAt: slot, executionId, execution, again })
 }
