@@ -24,7 +24,7 @@ export const Sla = describedObject('The state of the service.', {
   starts: strictObject({
     count: Type.Integer({ description: 'First attempts of slots and triggers.' }),
     within_1s: numberOrNull(
-      'The share of first attempts that started within 1 s of their due time, 0 to 1; null: there were none.',
+      'The share of first attempts that started within 1 s of their due time (of a ONE_TIME job for the past: of its creation), 0 to 1; null: there were none.',
     ),
     within_5s: numberOrNull('The share that started within 5 s of their due time.'),
     late_ms_max: Type.Integer({ description: 'Largest delay of a first attempt.' }),

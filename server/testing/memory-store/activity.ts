@@ -152,7 +152,9 @@ export class MemoryActivity implements Activity {
     if (startedAt <= slot + 1_000) return Math.max(0, startedAt - slot)
     const { schedule, jitterSeconds } = this.#store.versionOf({ jobId, version })
     const seconds = schedule.type === 'IMMEDIATE' ? 1 : jitterSeconds
-    return Math.max(0, startedAt - Math.min(enqueuedAt, slot + seconds * 1_000))
+    const madeAt = this.#store.jobs.get(jobId)!.made.get(version)!.at
+    const dueAt = Math.max(slot + seconds * 1_000, schedule.type === 'ONE_TIME' ? madeAt : slot)
+    return Math.max(0, startedAt - Math.min(enqueuedAt, dueAt))
   }
 
   #groupOf(rows: readonly AttemptRow[]): FailureGroup {
