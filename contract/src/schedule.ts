@@ -23,7 +23,7 @@ export const ScheduleObjectSchema = strictObject({
   type: Type.Optional(oneOf(SCHEDULE_TYPES)),
   cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
   timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
-  scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
+  scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs: a whole second.')),
   interval: Type.Optional(text('ISO 8601 duration or repeating interval.')),
   every_seconds: optionalInteger({ minimum: 1, maximum: 315_360_000 }),
   start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),

@@ -75,7 +75,8 @@ async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {
   // Of a job that fires no more, or not for now, that is the answer.
   if (!question.isNamed || (isToCome && ledger.job.status !== 'ACTIVE'))
     return whyNow(await factsOfNow(deps, question))
-  const window = { from: second, to: epochMs(second + 999) }
+  // With a fraction of a second up to the next one: a stored time with a fraction runs there.
+  const window = { from: second, to: epochMs(Math.max(second + 999, Math.ceil(at / 1_000) * 1_000)) }
   const [slot] = (await ledger.list({ window, limit: 1, order: 'asc' })).slots
   if (slot !== undefined) return answerSlot(deps, question, slot)
   if (ledger.job.dependsOn.length > 0) return answerTurn(deps, question, second)

@@ -28,6 +28,8 @@ export interface ScheduleContext {
   calendars?: Calendars | null | undefined
   /** The zone of a schedule that names none. Default UTC. */
   timezone?: string | undefined
+  /** It was accepted before: rules that were added since do not hold for it. */
+  isStored?: boolean
 }
 
 export interface ScheduleAnswer {
@@ -67,7 +69,7 @@ export function compileStored(
   { schedule, anchorAt, jobId }: { schedule: ScheduleObject; anchorAt: EpochMs; jobId: string },
   calendars: Calendars | null = null,
 ): CompiledSchedule | null {
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars })
+  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars, isStored: true })
   return answer.ok ? answer.value.compiled : null
 }
 
@@ -120,7 +122,7 @@ function compileObject(input: ScheduleObject, context: ScheduleContext): Result<
       ? compileCronText(definition, zone.value, bounds.value, context.jobId ?? '')
       : type.value === 'INTERVAL'
         ? compileInterval(definition, zone.value, local, bounds.value, context.createdAt)
-        : compileOnce(definition, local, bounds.value, context.createdAt)
+        : compileOnce(definition, local, bounds.value, context)
   if (!pattern.ok) return pattern
   const { compiled } = pattern.value
   const mayBeEmpty = bounds.value !== null || (compiled.kind === 'cron' && compiled.years !== null)
@@ -192,7 +194,7 @@ function compileOnce(
   definition: ScheduleAnswer['definition'],
   zone: Zone | null,
   bounds: SlotBounds | null,
-  createdAt: EpochMs,
+  { createdAt, isStored = false }: ScheduleContext,
 ): Result<Compiled> {
   if (definition.type === 'IMMEDIATE') {
     const atSecond = Math.floor(createdAt / 1000)
@@ -201,7 +203,14 @@ function compileOnce(
   if (definition.scheduled_time === undefined) return wrong('scheduled_time', 'needed for ONE_TIME')
   const at = readInstant(definition.scheduled_time, 'scheduled_time', zone)
   if (!at.ok) return at
-  // Never early: a fraction of a second is rounded up.
+  if (!isStored && !Number.isInteger(at.value)) {
+    const text = `"${definition.scheduled_time}" has a fraction of a second, and jobs run at whole seconds.`
+    return refuse('BAD_INSTANT', text, {
+      field: 'scheduled_time',
+      allowed: 'a whole second, such as 2026-01-31T09:00:00Z',
+    })
+  }
+  // Never early: a stored one with a fraction, which was accepted once, is rounded up.
   const compiled: CompiledSchedule = { kind: 'once', atSecond: Math.ceil(at.value), bounds }
   return { ok: true, value: { compiled, hashedText: null } }
 }
