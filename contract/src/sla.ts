@@ -64,6 +64,8 @@ export const Sla = describedObject('The state of the service.', {
         'Size on disk, with indexes. For operators the size of all tenants, otherwise your share by number of attempts; null: not known yet.',
       ),
       attempts_estimate: Type.Integer(),
+      attempts_per_day: Type.Integer({ description: 'Attempts written in the last 24 hours, estimated.' }),
+      bytes_per_day: integerOrNull('Their size on disk, with indexes; null: not known yet.'),
       oldest_at: instantOrNull('The day of the oldest attempt.'),
     }),
     { description: 'The record of attempts, by storage tier.' },

@@ -2,7 +2,7 @@
 
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
-import { minuteMs } from '../../src/lib/time/units.ts'
+import { dayMs, minuteMs } from '../../src/lib/time/units.ts'
 import {
   type Activity,
   type ActivityBucket,
@@ -103,7 +103,9 @@ export class MemoryActivity implements Activity {
       Number.POSITIVE_INFINITY,
     )
     const oldestAt = rows.length === 0 ? null : startOf(oldest, 'day')
-    return { bytes: null, attempts: rows.length, oldestAt }
+    const since = this.#store.now() - dayMs
+    const written = { bytes: null, attempts: rows.filter(({ recordedAt }) => recordedAt >= since).length }
+    return { bytes: null, attempts: rows.length, oldestAt, written }
   }
 
   #recorded(tenantId: string | null): AttemptRow[] {

@@ -208,7 +208,13 @@ export function testActivity(name: string, setup: Setup): void {
     const own = await s.activity.historySize({ tenantId: defaultTenantId })
     assert.equal(own.attempts, 2)
     assert.equal(own.oldestAt! % stepMs.day, 0)
-    assert.equal((await s.activity.historySize({ tenantId })).attempts, 0)
-    assert((await s.activity.historySize({ tenantId: null })).attempts > 0)
+    assert.equal(own.written.attempts, 2)
+    const other = await s.activity.historySize({ tenantId })
+    assert.deepEqual([other.attempts, other.written.attempts], [0, 0])
+    const all = await s.activity.historySize({ tenantId: null })
+    assert(all.attempts > 0)
+    // All of it was written just now.
+    assert.equal(all.written.attempts, all.attempts)
+    assert(all.written.bytes === null || all.written.bytes > 0)
   })
 }
