@@ -72,7 +72,7 @@ const overlapPolicy = oneOfWithDefault(
 const misfirePolicy = oneOfWithDefault(
   MISFIRE_POLICIES,
   jobDefaults.misfire_policy,
-  'The rule for slots that could not fire within a minute. FIRE_ONCE: the latest one runs. FIRE_ALL: all run in order (up to 1,000, 10 a second). SKIP: none runs.',
+  'The rule for slots that could not fire within a minute. FIRE_ONCE: the latest one runs. FIRE_ALL: all run in order (up to 1,000, 10 a second), and slots that come meanwhile wait for their turn. SKIP: none runs.',
 )
 const jitterSeconds = Type.Integer({
   minimum: 0,

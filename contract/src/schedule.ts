@@ -38,7 +38,7 @@ export const ScheduleObjectSchema = strictObject({
     ),
   ),
   timezone: Type.Optional(text('an IANA zone such as Europe/Berlin', 'IANA zone. Default UTC.', 64)),
-  scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
+  scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs: a whole second.')),
   interval: Type.Optional(
     text(
       'an ISO 8601 duration such as PT15M, or a repeating interval such as R/2026-01-31T09:00:00Z/P1D',

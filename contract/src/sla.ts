@@ -25,7 +25,7 @@ export const Sla = describedObject('The state of the service.', {
   starts: strictObject({
     count: Type.Integer({ description: 'First attempts of slots and triggers.' }),
     within_1s: numberOrNull(
-      'The share of first attempts that started within 1 s of their due time, 0 to 1; null: there were none.',
+      'The share of first attempts that started within 1 s of their due time (of a ONE_TIME job for the past: of its creation), 0 to 1; null: there were none.',
     ),
     within_5s: numberOrNull('The share that started within 5 s of their due time.'),
     late_ms_max: Type.Integer({ description: 'Largest delay of a first attempt.' }),
@@ -65,6 +65,8 @@ export const Sla = describedObject('The state of the service.', {
         'Size on disk, with indexes. For operators the size of all tenants, otherwise your share by number of attempts; null: not known yet.',
       ),
       attempts_estimate: Type.Integer(),
+      attempts_per_day: Type.Integer({ description: 'Attempts written in the last 24 hours, estimated.' }),
+      bytes_per_day: integerOrNull('Their size on disk, with indexes; null: not known yet.'),
       oldest_at: instantOrNull('The day of the oldest attempt.'),
     }),
     { description: 'The record of attempts, by storage tier.' },

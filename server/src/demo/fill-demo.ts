@@ -60,7 +60,8 @@ export async function checkDemo(database: Database): Promise<'filled' | 'empty'>
 
 export async function fillDemo(options: DemoOptions): Promise<void> {
   const { database, now, url, operatorKey, shellCommands, size, say, signal } = options
-  const jobs = demoJobs({ url, shellCommands, soon: toRfc3339(epochMs(now + soonMs)) })
+  const soon = toRfc3339(epochMs(Math.ceil((now + soonMs) / 1_000) * 1_000))
+  const jobs = demoJobs({ url, shellCommands, soon })
   const api = openDemoApi({ url, key: operatorKey })
   const tenantId = await api.makeTenant(secondTenant)
   await api.put(`/calendars/${calendar.name}`, { entries: calendar.entries })

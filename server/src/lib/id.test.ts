@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { UuidV7 } from './id.ts'
+import { madeAtOf, UuidV7 } from './id.ts'
 import { realRandom } from './random.ts'
 import { epochMs } from './time/epoch.ts'
 
@@ -11,7 +11,9 @@ function setup(startMs: number) {
 
 test('an id is a UUIDv7 that carries its millisecond', () => {
   const { ids } = setup(0x0192_abcd_ef01)
-  assert.match(ids.next(), /^0192abcd-ef01-7000-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  const id = ids.next()
+  assert.match(id, /^0192abcd-ef01-7000-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  assert.equal(madeAtOf(id), 0x0192_abcd_ef01)
 })
 
 test('ids sort in the order they were made, through a full millisecond and a clock that steps back', () => {

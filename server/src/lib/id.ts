@@ -2,11 +2,16 @@
 // same process strictly increase, also when the clock steps back or a millisecond holds over 4,096.
 import type { Ids } from '../ports/ids.ts'
 import type { Random } from '../ports/random.ts'
-import type { EpochMs } from './time/epoch.ts'
+import { type EpochMs, epochMs } from './time/epoch.ts'
 
 /** Bounds below and above every id: the start of a first page. */
 export const firstId = '00000000-0000-0000-0000-000000000000'
 export const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** When an id was made, by the clock of its maker. */
+export function madeAtOf(id: string): EpochMs {
+  return epochMs(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+}
 
 const perMsMax = 4_096
 const idBytes = 8

@@ -113,4 +113,6 @@ export interface HistorySize {
   bytes: number | null
   attempts: number
   oldestAt: EpochMs | null
+  /** Written in the last 24 hours, estimated. */
+  written: { bytes: number | null; attempts: number }
 }

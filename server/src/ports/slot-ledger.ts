@@ -1,6 +1,6 @@
 // Every slot of a job and its record: the execution that was made for it, or the range of skipped slots it lies in.
 
-import type { StoredSchedule } from '../domain/jobs/job.ts'
+import type { SkippingPause, StoredSchedule } from '../domain/jobs/job.ts'
 import type { ExecutionStatus, SkipReason } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
@@ -18,6 +18,8 @@ export interface SkipRange {
   to: EpochMs
   count: number
   reason: SkipReason
+  /** The pause that skipped them; null: skipped otherwise, or before pauses were kept. */
+  pause: SkippingPause | null
   /** The schedule it was skipped under. */
   version: number
   schedule: StoredSchedule

@@ -123,6 +123,11 @@ export interface SlotToFire {
    * of the execution, none is known yet.
    */
   move: CursorMove | null
+  /**
+   * A slot that joins a catch-up of its job instead of being skipped: where the cursor moves then. A late one that fires
+   * begins a catch-up, which lasts until nothing of the job is under way. Absent: it does neither.
+   */
+  joins?: CursorMove
 }
 
 export interface CursorMove {

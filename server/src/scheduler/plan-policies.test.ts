@@ -35,6 +35,19 @@ for (const overlapPolicy of OVERLAP_POLICIES) {
   })
 }
 
+test('a slot on time joins a catch-up under FIRE_ALL where it would be skipped, and under no other policy', () => {
+  for (const overlapPolicy of OVERLAP_POLICIES) {
+    for (const misfirePolicy of MISFIRE_POLICIES) {
+      const entry = entryOf(everySecond, { overlapPolicy, misfirePolicy })
+      const joins = misfirePolicy === 'FIRE_ALL' && ['SKIP', 'BUFFER_ONE'].includes(overlapPolicy)
+      const move = { slotAt: at(1), dueAt: at(1), decidedTo: at(0) }
+      assert.deepEqual(plan(entry, 0).slots[0]!.joins, joins ? move : undefined)
+      const late = plan(entry, 600).slots[0]!
+      assert.deepEqual(late.joins, joins ? late.move! : undefined)
+    }
+  }
+})
+
 test('FIRE_ALL records the slots beyond the latest thousand', () => {
   const { slots } = plan(entryOf(everySecond, { misfirePolicy: 'FIRE_ALL' }), 2_000)
   // 1939 is the latest misfired one.

@@ -4,7 +4,13 @@
 import { countRuns, nthRun } from '../domain/schedule/count-runs.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { isExcluded, nextSlot, previousSlot, slotsBetween } from '../domain/schedule/next-run.ts'
-import { type LateRuns, lateAfterMs, planLate, type SkippedSlots } from '../domain/scheduling/misfire.ts'
+import {
+  joinsCatchUp,
+  type LateRuns,
+  lateAfterMs,
+  planLate,
+  type SkippedSlots,
+} from '../domain/scheduling/misfire.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import { type Entry, moveEveryMs } from './entry.ts'
 import { planAfterCompletion } from './plan-after-completion.ts'
@@ -55,7 +61,9 @@ function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {
     entry.maxRuns !== null ||
     !staysInMemory(dueAtOf(entry, next)) ||
     now - entry.movedAt >= moveEveryMs
-  if (moves) one.move = moveTo(entry, next, slot)
+  const move = moveTo(entry, next, slot)
+  if (moves) one.move = move
+  if (one.skip === null && joinsCatchUp(entry)) one.joins = move
   return { slots: [one], decidedTo: slot, next }
 }
 
@@ -91,7 +99,10 @@ function oweInOrder(entry: Entry, skipped: SkippedSlots[], runs: LateRuns): Plan
   one.owedPaceMs = paceMs
   if (last > first) one.owedTo = last
   setCount(one, count)
-  return withMove(entry, [one], last)
+  const plan = withMove(entry, [one], last)
+  // After the last slot of a schedule none can join.
+  if (plan.next !== null && joinsCatchUp(entry)) one.joins = one.move!
+  return plan
 }
 
 /** Fires up to the first excluded slot: that one begins the next plan, which comes at once. */

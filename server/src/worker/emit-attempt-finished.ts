@@ -1,5 +1,7 @@
 // Emits the end of an attempt to the rest of the program, once.
 import { dueAtOf } from '../domain/schedule/jitter.ts'
+import { madeAtOf } from '../lib/id.ts'
+import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import { attemptFinished } from '../telemetry/events.ts'
 import type { HeldExecution } from './held-execution.ts'
@@ -23,11 +25,10 @@ export function emitAttemptFinished(
   wasCancelled: boolean,
   after: After,
 ): void {
-  const { executionId, end, kind, attempt, slot, prepared } = held
+  const { executionId, end, kind, attempt, prepared } = held
   const { outcome, retryAt, deadReason } = wasCancelled || end === null ? asCancelled : end
   if (retryAt !== null) after.retries = true
-  const { jitterSeconds } = prepared
-  const dueAt = kind === 'slot' ? dueAtOf({ jobId: held.jobId, jitterSeconds }, slot) : held.enqueuedAt
+  const dueAt = kind === 'slot' ? slotDueAt(held) : held.enqueuedAt
   const startedAt = attempt === 1 && end !== null ? end.startedAt : null
   attemptFinished.emit({
     executionId,
@@ -41,4 +42,9 @@ export function emitAttemptFinished(
     endToEndMs: (end?.finishedAt ?? clock.databaseNow()) - dueAt,
     durationMs: end?.durationMs ?? null,
   })
+}
+
+/** A job may be created for a time that has passed, and is due then; an immediate one has the second of its creation. */
+function slotDueAt({ jobId, slot, prepared: { jitterSeconds } }: HeldExecution): EpochMs {
+  return epochMs(Math.max(dueAtOf({ jobId, jitterSeconds }, slot), madeAtOf(jobId)))
 }

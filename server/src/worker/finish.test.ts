@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
+import { madeAtOf, UuidV7 } from '../lib/id.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Queue } from '../ports/queue.ts'
 import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
@@ -61,11 +62,15 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   ])
     t.after(() => subscription[Symbol.dispose]())
   /** A job with its own host, which answers after a time. */
-  function createJob(afterMs = 0, { status = 200, host = '' } = {}): Promise<NewJob> {
+  function createJob(
+    afterMs = 0,
+    { status = 200, host = '', jobId = world.ids.next() } = {},
+  ): Promise<NewJob> {
     const name = host === '' ? `host-${world.ids.next()}` : host
     const url = `https://${name}.example`
     world.http.answer(url, () => ({ status, afterMs }))
     return scenario.createJob({
+      jobId,
       execution: { type: 'http', callback_url: `${url}/`, method: 'POST', headers: {}, timeout_seconds: 30 },
     })
   }
@@ -295,11 +300,26 @@ test('when the lease is found lost while a write is under way, each result is em
   }
 })
 
+test('a job that was created for a time in the past is due at its creation', async (t) => {
+  const { createJob, addBatch, pass, finishAll, world } = await setup(t)
+  const event = attemptFinished.next()
+  const startedAt = world.clock.databaseNow()
+  const job = await createJob(120)
+  await addBatch([job])
+  await pass(120)
+  await finishAll()
+  const { delayMs, endToEndMs } = await event
+  const lateMs = startedAt - madeAtOf(job.jobId)
+  assert.deepEqual([delayMs, endToEndMs], [lateMs, lateMs + 120])
+})
+
 test('the delay of a first attempt is from due to started, and its end-to-end time from due to finished', async (t) => {
   const { createJob, addBatch, pass, finishAll, at, world } = await setup(t)
   const event = attemptFinished.next()
   const startedAt = world.clock.databaseNow()
-  const [executionId] = await addBatch([await createJob(120, { status: 500 })])
+  // Made before its slot, as every job with a schedule is.
+  const jobId = new UuidV7(() => at(-60), world.random).next()
+  const [executionId] = await addBatch([await createJob(120, { status: 500, jobId })])
   await pass(120)
   await finishAll()
   assert.deepEqual(await event, {

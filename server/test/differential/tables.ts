@@ -31,7 +31,9 @@ const QUERIES: Readonly<Record<string, string>> = {
     FROM cursors`,
   changes: 'SELECT * FROM changes',
   slots: 'SELECT * FROM slots',
-  skips: 'SELECT job_id, from_slot, to_slot, slot_count, reason, version FROM skips',
+  skips: `
+    SELECT job_id, from_slot, to_slot, slot_count, reason, version, paused_at, paused_by, pause_reason
+    FROM skips`,
   catchups: 'SELECT * FROM catchups',
   batches: `SELECT batch_id, route, lane, priority, enqueued_at, rank, kind, worker_id, claimed_at, fence, (
       SELECT array_agg(concat_ws(' ', p, j, v, s, payloads -> p) ORDER BY p) FROM unnest(positions, job_ids, versions, slots_ms) AS x(p, j, v, s)
@@ -126,14 +128,16 @@ function jobTables(jobs: readonly JobRow[]): Record<string, Row[]> {
       [...slots.values()].map((slot) => toColumns({ jobId, ...slot })),
     ),
     skips: jobs.flatMap(({ jobId, skips }) =>
-      skips.map(({ from, to, count, ...rest }) => {
-        return { job_id: jobId, from_slot: from, to_slot: to, slot_count: count, ...rest }
+      skips.map(({ from, to, count, pause, ...rest }) => {
+        const { since = null, by = null, reason: pause_reason = null } = pause ?? {}
+        const paused = { paused_at: since, paused_by: by, pause_reason }
+        return { job_id: jobId, from_slot: from, to_slot: to, slot_count: count, ...paused, ...rest }
       }),
     ),
-    catchups: jobs.flatMap(({ jobId, owed }) => {
+    catchups: jobs.flatMap(({ jobId, owed, joined }) => {
       if (owed === null) return []
       const { from, to, paceMs, nextAt } = owed
-      return [{ job_id: jobId, from_slot: from, to_slot: to, pace_ms: paceMs, next_at: nextAt }]
+      return [{ job_id: jobId, from_slot: from, to_slot: to, pace_ms: paceMs, next_at: nextAt, joined }]
     }),
   }
 }

@@ -243,7 +243,7 @@ test('ONE_TIME in the past: within the window it runs at once, with SKIP it is s
   const program = new Program(t, { dataDir: await makeDataDir(t), env })
   const api = callApi(await program.ready(), program.key())
   const receiver = await startReceiver(t)
-  const past = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString()
+  const past = (seconds: number) => `${new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19)}Z`
   const oneTime = (name: string, seconds: number, more: object = {}) => ({
     name,
     schedule: { type: 'ONE_TIME', scheduled_time: past(seconds) },

@@ -42,6 +42,13 @@ export const BUGS: readonly PlantedBug[] = [
       'a plan for late slots is written although another scheduler has decided some of them in the meantime',
   },
   {
+    name: 'slot on time skipped by a catch-up',
+    file: '../testing/memory-store/slots.ts',
+    find: 'job.owed !== null && job.joined < joinedMax',
+    replace: 'false',
+    wrong: 'a slot that comes on time while its job catches up under FIRE_ALL is skipped for overlap',
+  },
+  {
     name: 'result without a fence',
     file: '../testing/memory-store/queue.ts',
     find: 'if (row?.workerId !== workerId || row.fence !== fence) {',

@@ -130,6 +130,23 @@ test('late slots wait for each other instead of skipping each other', async () =
   assert.deepEqual(await scene.skipsOf(job), [])
 })
 
+test('FIRE_ALL loses no slot that comes on time while it catches up', async () => {
+  const scene = await openScene()
+  const every5 = { ...schedule, cron_expression: '*/5 * * * * *', end_at: '2026-01-02T10:10:00Z' }
+  const job = await scene.createJob(every5, { misfirePolicy: 'FIRE_ALL', takesSeconds: 3 })
+  await scene.runTo('10:00:02')
+  scene.shut()
+  await scene.runTo('10:02:02')
+  await scene.boot()
+  await scene.runTo('10:20:00')
+  assert.deepEqual(await scene.skipsOf(job), [])
+  const executions = await scene.executionsOf(job)
+  assert.equal(executions.length, 121)
+  executions.slice(1).forEach(({ slot, startedAt }, i) => {
+    assert(slot > executions[i]!.slot && startedAt! >= executions[i]!.finishedAt!, 'in order, one by one')
+  })
+})
+
 test('a late slot waits for the running execution, where one on time would be skipped', async () => {
   const scene = await openScene()
   const every10 = { ...schedule, cron_expression: '*/10 * * * * *', end_at: '2026-01-02T10:00:30Z' }

@@ -5,6 +5,7 @@ import type { SkippedRange } from '../../src/domain/jobs/job-change.ts'
 import type { SkipReason } from '../../src/domain/queue/execution.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded } from '../../src/domain/schedule/next-run.ts'
+import { joinedMax, joinsCatchUp } from '../../src/domain/scheduling/misfire.ts'
 import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { checkVersion, explainChange, isBeforeStep } from './check-changes.ts'
@@ -105,10 +106,12 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
   }
   // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
   const mayOwe = !plain || checked.changes.some(({ asOf }) => asOf !== null)
+  // Under FIRE_ALL a slot joins the owed ones, unless a thousand have joined.
+  const joins = [...checked.job.versions.values()].every(joinsCatchUp) && checked.expected.length <= joinedMax
   const isExplainedBy = (latestAt: number) =>
     checked.inTheWay.some(({ slot: other, firedAt, endedAt }) => {
       const isBusy = firedAt <= latestAt && endedAt >= due
-      return isBusy || (mayOwe && other < slot && firedAt >= due)
+      return isBusy || (mayOwe && !joins && other < slot && firedAt >= due)
     })
   const latestAt = due + onTimeMs + onTheWayMs(context, due)
   const isExplained = isExplainedBy(latestAt) || isExplainedBy(latestAt + unseenStepMs(context, due))

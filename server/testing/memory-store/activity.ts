@@ -2,7 +2,7 @@
 
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
-import { minuteMs } from '../../src/lib/time/units.ts'
+import { dayMs, minuteMs } from '../../src/lib/time/units.ts'
 import {
   type Activity,
   type ActivityBucket,
@@ -103,7 +103,9 @@ export class MemoryActivity implements Activity {
       Number.POSITIVE_INFINITY,
     )
     const oldestAt = rows.length === 0 ? null : startOf(oldest, 'day')
-    return { bytes: null, attempts: rows.length, oldestAt }
+    const since = this.#store.now() - dayMs
+    const written = { bytes: null, attempts: rows.filter(({ recordedAt }) => recordedAt >= since).length }
+    return { bytes: null, attempts: rows.length, oldestAt, written }
   }
 
   #recorded(tenantId: string | null): AttemptRow[] {
@@ -152,7 +154,9 @@ export class MemoryActivity implements Activity {
     if (startedAt <= slot + 1_000) return Math.max(0, startedAt - slot)
     const { schedule, jitterSeconds } = this.#store.versionOf({ jobId, version })
     const seconds = schedule.type === 'IMMEDIATE' ? 1 : jitterSeconds
-    return Math.max(0, startedAt - Math.min(enqueuedAt, slot + seconds * 1_000))
+    const madeAt = this.#store.jobs.get(jobId)!.made.get(version)!.at
+    const dueAt = Math.max(slot + seconds * 1_000, schedule.type === 'ONE_TIME' ? madeAt : slot)
+    return Math.max(0, startedAt - Math.min(enqueuedAt, dueAt))
   }
 
   #groupOf(rows: readonly AttemptRow[]): FailureGroup {

@@ -42,6 +42,7 @@ import type { JobRow, LiveRow } from './rows.ts'
 import { addSkip } from './slots.ts'
 import { compareText } from './sorted-set.ts'
 import { graphOfRoot, type MemoryStore } from './store.ts'
+import { owedOf } from './under-way.ts'
 
 export class MemoryJobs implements Jobs {
   readonly #store: MemoryStore
@@ -312,13 +313,14 @@ function viewOf(job: JobRow): JobView {
 }
 
 function stateOf(job: JobRow, now: EpochMs): JobState {
-  const { cursor, latest, owed } = job
+  const { cursor, latest } = job
+  const owed = owedOf(job)
   return {
     ...viewOf(job),
     now,
     decidedTo: cursor.decidedTo,
     recordedAt: latest?.slot ?? null,
-    owed: owed === null ? null : { from: owed.from, to: owed.to },
+    owed,
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
     graphId: cursor.graphId,
   }

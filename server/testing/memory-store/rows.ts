@@ -46,6 +46,8 @@ export interface JobRow {
   skips: SkippedRange[]
   /** The row of `catchups`. */
   owed: OwedSlots | null
+  /** On-time slots that have joined the catch-up. */
+  joined: number
   live: Set<LiveRow>
   /** The rows of `live` that wait to be released, by rank. */
   waiting: SortedSet<LiveRow>

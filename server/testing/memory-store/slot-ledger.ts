@@ -67,5 +67,5 @@ export class MemorySlotLedger implements SlotLedger {
 
 function skipRangeOf(job: JobRow, range: SkippedRange): SkipRange {
   const { schedule, anchorAt } = job.versions.get(range.version)!
-  return { ...range, schedule, anchorAt }
+  return { ...range, pause: range.pause ?? null, schedule, anchorAt }
 }

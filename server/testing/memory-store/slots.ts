@@ -7,6 +7,7 @@ import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
 import { latePlansOf } from '../../src/domain/scheduling/late-plan.ts'
+import { joinedMax } from '../../src/domain/scheduling/misfire.ts'
 import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { DirectWorker } from '../../src/ports/direct-dispatch.ts'
@@ -124,8 +125,12 @@ export class MemorySlots implements Slots {
     // One that is only to be recorded and has its record: it is in no other range.
     const isRecorded = item.skip !== null && answer === 'already_recorded'
     if (!isRecorded) for (const range of item.skipped) addSkip(job, { ...range, version })
-    if (answer === 'deferred') this.#owe(job, { from: slot, to: owedTo ?? slot, paceMs: owedPaceMs })
-    else if (owedTo !== null) this.#owe(job, { from: (slot + 1) as EpochMs, to: owedTo, paceMs: owedPaceMs })
+    const opens = item.late && item.joins !== undefined && (answer === 'fired' || answer === 'buffered')
+    const to = owedTo ?? slot
+    if (answer === 'deferred') this.#owe(job, { from: slot, to, paceMs: owedPaceMs })
+    // With no slot owed after it the range is empty: it stands for the slot that has just fired.
+    else if (owedTo !== null || opens) this.#owe(job, { from: (slot + 1) as EpochMs, to, paceMs: owedPaceMs })
+    if (answer === 'deferred' && !item.late) job.joined += 1
     this.#move(job.cursor, item, answer)
     return answer
   }
@@ -146,7 +151,8 @@ export class MemorySlots implements Slots {
     if (item.skip !== null) return this.#skip(job, item, item.skip)
     const isAllowed = item.overlapPolicy === 'ALLOW'
     const isBlocked = !isAllowed && this.#store.isBlocked(job)
-    if (isBlocked && item.late) return 'deferred'
+    const joins = item.joins !== undefined && job.owed !== null && job.joined < joinedMax
+    if (isBlocked && (item.late || joins)) return 'deferred'
     if (isBlocked || item.limited) {
       const room = isBlocked ? bufferRoom[item.overlapPolicy] : bufferMax
       return countWaitingSlots(job) < room ? this.#buffer(job, item) : this.#skip(job, item, 'overlap')
@@ -183,6 +189,7 @@ export class MemorySlots implements Slots {
     const before = job.owed ?? { from, to, paceMs, nextAt: (this.#store.now() + paceMs) as EpochMs }
     this.#store.setOwed(job, {
       ...before,
+      from: before.from > before.to ? from : before.from,
       to: Math.max(before.to, to) as EpochMs,
       paceMs: Math.max(before.paceMs, paceMs),
     })
@@ -205,7 +212,9 @@ export class MemorySlots implements Slots {
     return reason
   }
 
-  #move(cursor: CursorRow, { move, runs: limit }: SlotToFire, answer: Answer): void {
+  #move(cursor: CursorRow, item: SlotToFire, answer: Answer): void {
+    const { runs: limit } = item
+    const move = item.move ?? (answer === 'deferred' ? (item.joins ?? null) : null)
     const willRun = answer === 'fired' || answer === 'buffered' || answer === 'deferred'
     const runs = cursor.runs + (willRun ? (limit?.count ?? 0) : 0)
     const isOver = limit !== null && runs >= limit.max

@@ -124,6 +124,7 @@ export class MemoryStore {
       lastRunAt: null,
       skips: [],
       owed: null,
+      joined: 0,
       live: new Set(),
       waiting: new SortedSet(byRank),
       batched: new Map(),
@@ -168,6 +169,7 @@ export class MemoryStore {
 
   setOwed(job: JobRow, owed: JobRow['owed']): void {
     job.owed = owed
+    if (owed === null) job.joined = 0
     this.indexWaiting(job)
   }
 

@@ -31,7 +31,8 @@ export function underWayOf(store: MemoryStore, job: JobRow): UnderWay {
 }
 
 export function owedOf({ owed }: JobRow): UnderWay['owed'] {
-  return owed === null ? null : { from: owed.from, to: owed.to }
+  // An empty range: the last executions of a catch-up are under way.
+  return owed === null || owed.from > owed.to ? null : { from: owed.from, to: owed.to }
 }
 
 interface Ranked {

@@ -40,14 +40,22 @@ const schedulingTables: readonly TableNote[] = [
     purpose: 'Slots that a job still owes after an outage, as one range a job.',
     growth: 'at most one row a job',
     retention: 'until the last owed slot has run or was skipped',
-    columns: { pace_ms: 'least time between two owed slots', next_at: 'the next owed slot runs no earlier' },
+    columns: {
+      from_slot: 'after to_slot: none is owed any more, and the last ones are under way',
+      pace_ms: 'least time between two owed slots',
+      next_at: 'the next owed slot runs no earlier',
+      joined: 'on-time slots that have joined the owed ones',
+    },
   },
   {
     table: 'skips',
     purpose: 'Ranges of slots that were skipped for one reason under one version.',
     growth: 'one row a range; a range grows while its reason lasts',
     retention: 'for ever',
-    columns: { changed_at: 'last write, to a minute; null: before migration 9' },
+    columns: {
+      changed_at: 'last write, to a minute; null: before migration 9',
+      paused_at: 'of the pause that skipped them; null: skipped otherwise, or by an older version',
+    },
   },
   {
     table: 'schedulers',

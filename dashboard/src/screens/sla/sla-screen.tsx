@@ -238,7 +238,11 @@ function History({ sla: { history } }: { sla: Sla }) {
     const value = one.bytes === null ? 'not known yet' : formatBytes(one.bytes)
     return [`Tier: ${one.tier}`, [value, <TierNote key={one.tier} {...one} />]] as const
   })
-  return <FigureCard title="History" figures={Object.fromEntries(figures)} />
+  const written = history.map(({ tier, attempts_per_day, bytes_per_day }) => {
+    const note = bytes_per_day === null ? 'Size not known yet.' : `About ${formatBytes(bytes_per_day)} a day.`
+    return [`Written a day: ${tier}`, [`${formatCount(attempts_per_day)} attempts`, note]] as const
+  })
+  return <FigureCard title="History" figures={Object.fromEntries([...figures, ...written])} />
 }
 
 function TierNote({ tier, attempts_estimate, oldest_at }: Sla['history'][number]) {

@@ -157,6 +157,11 @@ test('a paused job shows which key paused it, since when, why and until when', a
     then.answer,
     `It was skipped: the slot 2026-01-01T02:00:00Z came while the job is paused: it ${said}.`,
   )
+  await call('PATCH', `/jobs/${jobId}/resume`)
+  assert.equal(
+    (await why('2026-01-01T02:00:00Z')).answer,
+    'It was skipped: the slot 2026-01-01T02:00:00Z came while the job was paused by operator at 2026-01-01T00:10:00Z ("Audit").',
+  )
 })
 
 test('a job that ran its one time tells so', async (t) => {

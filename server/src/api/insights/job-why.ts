@@ -75,7 +75,8 @@ async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {
   // Of a job that fires no more, or not for now, that is the answer.
   if (!question.isNamed || (isToCome && ledger.job.status !== 'ACTIVE'))
     return whyNow(await factsOfNow(deps, question))
-  const window = { from: second, to: epochMs(second + 999) }
+  // With a fraction of a second up to the next one: a stored time with a fraction runs there.
+  const window = { from: second, to: epochMs(Math.max(second + 999, Math.ceil(at / 1_000) * 1_000)) }
   const [slot] = (await ledger.list({ window, limit: 1, order: 'asc' })).slots
   if (slot !== undefined) return answerSlot(deps, question, slot)
   if (ledger.job.dependsOn.length > 0) return answerTurn(deps, question, second)
@@ -102,6 +103,7 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
     version: range?.version ?? null,
     blocker: found.reason === 'overlap' ? await findBlocker(deps, ledger, slot) : null,
     instead: found.reason === 'misfire' ? await findInstead(deps, ledger, range!.to) : null,
+    pause: range?.pause ?? null,
     exclusion: found.reason === 'exclusion' ? ledger.nameExclusion(slot, range) : null,
     again: execution === null ? null : await findAgain(deps, job, execution),
   })
@@ -120,7 +122,7 @@ async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs)
   const waiting = await answerWaiting(deps, question, execution)
   if (waiting !== null) return waiting
   const { slot, status, executionId } = execution
-  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null }
+  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null, pause: null }
   const again = await findAgain(deps, job, execution)
   return whySlot({ ...nothing, job, slot, status, dueAt: slot, executionId, execution, again })
 }

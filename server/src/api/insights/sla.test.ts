@@ -28,7 +28,8 @@ test('where nothing happened yet no share is known', async (t) => {
   assert.deepEqual(queue, { depth: 0, depth_capped: false, oldest_seconds: null })
   assert.deepEqual(rates, { success: null, retry: null, dead_letter: null, timeout: null })
   assert.deepEqual(workers, { count: 0, capacity: 0, running: 0, utilisation: null })
-  assert.deepEqual(history, [{ tier: 'hot', bytes: null, attempts_estimate: 0, oldest_at: null }])
+  const written = { attempts_per_day: 0, bytes_per_day: null }
+  assert.deepEqual(history, [{ tier: 'hot', bytes: null, attempts_estimate: 0, ...written, oldest_at: null }])
 })
 
 test('shares, throughput and waiting executions are reported for every window', async (t) => {
@@ -49,6 +50,7 @@ test('shares, throughput and waiting executions are reported for every window', 
     assert.equal(said.throughput.peak_per_second, 0.067)
     assert(said.throughput.now_per_second > 0 && said.throughput.now_per_second <= 1)
     assert.equal(said.history[0].attempts_estimate, 4)
+    assert.equal(said.history[0].attempts_per_day, 4)
   }
 })
 

@@ -68,6 +68,8 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
             tier: 'hot',
             bytes: history.bytes,
             attempts_estimate: history.attempts,
+            attempts_per_day: history.written.attempts,
+            bytes_per_day: history.written.bytes,
             oldest_at: toRfc3339OrNull(history.oldestAt),
           },
         ],

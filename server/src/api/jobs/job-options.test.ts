@@ -33,6 +33,22 @@ async function setup(t: TestContext) {
   return { ...parts, job, create, createJob, patch, nextRun }
 }
 
+test('a scheduled_time with a fraction of a second is refused, and why answers for the time that a job shows', async (t) => {
+  const { call, create, createJob } = await setup(t)
+  const pointer = '/schedule/scheduled_time'
+  const refused = await create({ schedule: { scheduled_time: '2099-01-01T09:00:00.250Z' } })
+  assertProblem(refused, 'INVALID_SCHEDULE', pointer)
+  assert.match(refused.json().errors[0].detail, /has a fraction of a second/)
+  const body = { schedule: { scheduled_time: '2099-01-01T09:00:00.250Z' } }
+  assertProblem(await call('POST', '/schedules/preview', body), 'INVALID_SCHEDULE', pointer)
+  for (const scheduled_time of ['2099-01-01T09:00:00.000Z', '2099-01-01T10:00:00+01:00']) {
+    const { job_id: jobId, schedule } = await createJob({ schedule: { scheduled_time } })
+    const at = encodeURIComponent(schedule.scheduled_time)
+    const why = (await call('GET', `/jobs/${jobId}/why?at=${at}`)).json()
+    assert.deepEqual([why.status, why.scheduled_time], ['SCHEDULED', '2099-01-01T09:00:00Z'])
+  }
+})
+
 test('every policy is taken, changed and shown', async (t) => {
   const { createJob, patch } = await setup(t)
   const { job_id: jobId } = await createJob({})

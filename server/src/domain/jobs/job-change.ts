@@ -6,7 +6,14 @@ import type { SkipReason } from '../queue/execution.ts'
 import { isAfterCompletion, slotAfterEnd } from '../schedule/after-completion.ts'
 import { compileStored } from '../schedule/compile-schedule.ts'
 import { countSlots, nextSlot, previousSlot } from '../schedule/next-run.ts'
-import { hasSchedule, type JobStatus, type JobVersion, type JobView, type Pause } from './job.ts'
+import {
+  hasSchedule,
+  type JobStatus,
+  type JobVersion,
+  type JobView,
+  type Pause,
+  type SkippingPause,
+} from './job.ts'
 
 /** A job while it is locked. */
 export interface JobState extends JobView {
@@ -31,6 +38,8 @@ export interface SkippedRange {
   count: number
   reason: SkipReason
   version: number
+  /** Of slots that a pause skipped; absent: nothing is known of it. */
+  pause?: SkippingPause
 }
 
 /** Of executions that end with their job. */
@@ -111,8 +120,8 @@ export function pauseJob(
     const since = state.pause?.since ?? state.now
     return { ...stayAs(state, by), pause: { since, reason, by, until } }
   }
-  const settled = settle(state, state.now, 'paused')
   const pause = { since: state.now, reason, by, until }
+  const settled = settle({ ...state, pause }, state.now, 'paused')
   const slotAt = slotAfter(state, settled.decidedTo)
   return { ...stayAs(state, by), ...settled, status: 'PAUSED', slotAt, pause }
 }
@@ -231,17 +240,23 @@ function toSkips(
   reason: SkipReason,
 ): SkippedRange[] {
   const { version } = state
+  const pause = reason === 'paused' ? pauseOf(state) : null
+  const cause = { reason, version, ...(pause && { pause }) }
   // Its slots are on no grid, and it has one at a time.
   if (isAfterCompletion(state.schedule))
-    return ranges.map(({ from }) => ({ from, to: from, count: 1, reason, version }))
+    return ranges.map(({ from }) => ({ from, to: from, count: 1, ...cause }))
   const schedule = compileStored(state)
   if (schedule === null) return []
   return ranges.flatMap((range) => {
     const from = nextSlot(schedule, (range.from - 1) as EpochMs)
     const to = previousSlot(schedule, (range.to + 1) as EpochMs)
     if (from === null || to === null || from > to) return []
-    return [{ from, to, count: countSlots(schedule, { from, to: (to + 1) as EpochMs }), reason, version }]
+    return [{ from, to, count: countSlots(schedule, { from, to: (to + 1) as EpochMs }), ...cause }]
   })
+}
+
+function pauseOf({ pause }: JobState): SkippingPause | null {
+  return pause && { since: pause.since, by: pause.by, reason: pause.reason }
 }
 
 /** The rest of a range when parts of it, in order, are taken out. */

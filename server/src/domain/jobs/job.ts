@@ -117,6 +117,9 @@ export interface Pause {
   until: EpochMs | null
 }
 
+/** The pause that skipped a slot, which may be over. */
+export type SkippingPause = Omit<Pause, 'until'>
+
 /** A job as the API shows it: its current version and where its schedule stands. */
 export interface JobView extends JobVersion {
   /** The client's own name for it, unique among the tenant's undeleted jobs. */

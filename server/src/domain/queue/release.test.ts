@@ -22,6 +22,7 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
     version: 3,
     priority: 5,
     overlapPolicy: 'SKIP',
+    misfirePolicy: 'FIRE_ONCE',
     concurrencyLimit: null,
     concurrencyKey: null,
     schedule: { type: 'CRON', cron_expression: '* * * * * *' },
@@ -113,6 +114,21 @@ test('owed slots end with the last slot of their range, and decided slots are pa
   assert.deepEqual(plan({ owed: owed(10, 14), owedDecided: decided }).owed?.slots, [at(12)])
   const all = plan({ owed: owed(10, 11), owedDecided: decided }).owed
   assert.deepEqual(all, { slots: [], state: 'ready', skips: [], left: null })
+})
+
+test('a catch-up of FIRE_ALL lasts until its last execution has ended', () => {
+  const base = { misfirePolicy: 'FIRE_ALL' } as const
+  const open = { ...owed(12, 12), from: epochMs(at(12) + 1) }
+  assert.deepEqual(plan({ ...base, owed: owed(12, 12) }).owed?.left, { ...open, nextAt: at(100) })
+  assert.deepEqual(plan({ ...base, owed: open, underWay: 1 }), nothing)
+  const over = { slots: [], state: 'ready', skips: [], left: null }
+  assert.deepEqual(plan({ ...base, owed: open }), { ...nothing, owed: over })
+  assert.deepEqual(plan({ ...base, owed: open, underWay: 1, isDeleted: true }), { ...nothing, owed: over })
+  const waiting = [one('a', { kind: 'backfill' })]
+  assert.deepEqual(plan({ ...base, owed: open, waiting }), { ...nothing, go: ['a'], owed: over })
+  // Where an on-time slot runs beside the owed ones, or is buffered behind them, nothing need be kept open.
+  for (const overlapPolicy of ['ALLOW', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const)
+    assert.equal(plan({ ...base, overlapPolicy, owed: owed(12, 12) }).owed?.left, null, overlapPolicy)
 })
 
 test('an owed slot that is not due yet by the clock of the database stays owed', () => {

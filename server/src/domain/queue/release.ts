@@ -10,6 +10,7 @@ import { compileStored } from '../schedule/compile-schedule.ts'
 import type { Calendars } from '../schedule/exclusions.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import { countSlots, excludedUntil, nextSlot, previousSlot } from '../schedule/next-run.ts'
+import { joinsCatchUp } from '../scheduling/misfire.ts'
 import type { ExecutionKind } from './execution.ts'
 
 /** A job of which something waits, while it is locked. */
@@ -21,6 +22,7 @@ export interface WaitingJob
     | 'version'
     | 'priority'
     | 'overlapPolicy'
+    | 'misfirePolicy'
     | 'concurrencyLimit'
     | 'concurrencyKey'
     | 'schedule'
@@ -52,6 +54,7 @@ export interface WaitingJob
    * first by rank that is part of an open run.
    */
   waiting: readonly WaitingExecution[]
+  /** Null: it does not catch up. An empty range: each owed slot has become an execution, and some are under way. */
   owed: OwedSlots | null
   /** The decided parts of the owed range: skips, and slots that ran, in order. */
   owedDecided: readonly { from: EpochMs; to: EpochMs }[]
@@ -142,9 +145,15 @@ export const waitingMax = 100
 const owedAtOnceMax = 100
 const paceAtOnceMax = 10
 
-export function planRelease(job: WaitingJob, keys: KeyCounts): ReleasePlan {
-  const plan: ReleasePlan = { go: [], owed: null, cancel: null, next: planNext(job) }
-  if (job.isDeleted) return plan
+export function planRelease(known: WaitingJob, keys: KeyCounts): ReleasePlan {
+  const plan: ReleasePlan = { go: [], owed: null, cancel: null, next: planNext(known) }
+  const isDraining = known.owed !== null && known.owed.from > known.owed.to
+  const isIdle = known.underWay === 0 && known.runsUnderWay === 0
+  if (isDraining && (isIdle || known.isDeleted))
+    plan.owed = { slots: [], state: 'ready', skips: [], left: null }
+  if (known.isDeleted) return plan
+  // Nothing is owed any more: a slot or backfill that waits is behind no other.
+  const job = isDraining ? { ...known, owed: null } : known
   if (job.overlapPolicy === 'ALLOW') letSeveralGo(job, keys, plan)
   else letOneGo(job, keys, plan)
   return plan
@@ -162,7 +171,7 @@ function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void
   // An owed slot of a limited job is made when the executions before it have gone: an owed slot is not lost by waiting.
   const waits = job.waiting.length > plan.go.length
   if (isLimited && waits) return
-  plan.owed = planOwed(job, isLimited ? 1 : owedAtOnceMax, isLimited ? 'waiting' : 'ready')
+  plan.owed ??= planOwed(job, isLimited ? 1 : owedAtOnceMax, isLimited ? 'waiting' : 'ready')
 }
 
 function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
@@ -266,8 +275,11 @@ function planOwed(job: WaitingJob, atOnce: number, state: OwedPlan['state']): Ow
   if (paceMs > 0 && nextAt > now) return null
   const inPace = paceMs === 0 ? atOnce : Math.min(paceAtOnceMax, Math.floor((now - nextAt) / paceMs) + 1)
   const { slots, skips, from } = takeOwed(job, owed, Math.min(atOnce, inPace))
-  const left =
-    from === null ? null : { ...owed, from, nextAt: (now + (slots.length === 0 ? 0 : paceMs)) as EpochMs }
+  const isJoined = joinsCatchUp(job) && !isAfterCompletion(job.schedule) && slots.length > 0
+  // The last executions of a catch-up belong to it: an on-time slot that comes meanwhile is not skipped for them.
+  const leftFrom = from ?? (isJoined ? ((owed.to + 1) as EpochMs) : null)
+  const goesAt = (now + (slots.length === 0 ? 0 : paceMs)) as EpochMs
+  const left = leftFrom === null ? null : { ...owed, from: leftFrom, nextAt: goesAt }
   return { slots, state, skips, left }
 }
 

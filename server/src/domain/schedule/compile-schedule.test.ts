@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SCHEDULE_TYPES } from '@carillon/contract/constants.ts'
 import { at, compiled, cron, refusal, runsAfter } from '../../../test/schedule/list-runs.ts'
-import { compileSchedule } from './compile-schedule.ts'
+import { compileSchedule, compileStored } from './compile-schedule.ts'
 import { calendarNames, checkEntries } from './exclusions.ts'
 import { jitterMs, jitterSecondsMax } from './jitter.ts'
 import { isExcluded, nextSlot } from './next-run.ts'
@@ -58,7 +58,7 @@ test('IMMEDIATE is the creation second and ONE_TIME its time, never early', () =
       5,
     )
   assert.deepEqual(once('2026-05-01T10:00:00+02:00'), ['2026-05-01T08:00:00Z'])
-  assert.deepEqual(once('2026-05-01T10:00:00.250Z'), ['2026-05-01T10:00:01Z'])
+  assert.deepEqual(once('2026-05-01T10:00:00.000Z'), ['2026-05-01T10:00:00Z'])
   assert.deepEqual(once('2026-03-08T02:30:00', 'America/New_York'), ['2026-03-08T07:00:00Z'])
   assert.deepEqual(once('2026-11-01T01:30:00', 'America/New_York'), ['2026-11-01T05:30:00Z'])
   assert.equal(refusal({ type: 'ONE_TIME', scheduled_time: '2026-05-01T10:00:00' }).code, 'BAD_INSTANT')
@@ -232,4 +232,13 @@ test('the least time between two slots is known without walking them', () => {
   assert.equal(shortestGapSeconds(compiled('PT90S')), 90)
   assert.equal(shortestGapSeconds(compiled({ type: 'IMMEDIATE' })), Number.POSITIVE_INFINITY)
   assert.equal(SCHEDULE_TYPES.length, 4)
+})
+
+test('a time with a fraction of a second is refused by name, and one that is stored rounds up', () => {
+  const schedule = { type: 'ONE_TIME', scheduled_time: '2026-05-01T10:00:00.250Z' } as const
+  const { code, field, message } = refusal(schedule)
+  assert.deepEqual([code, field], ['BAD_INSTANT', 'scheduled_time'])
+  assert.match(message, /has a fraction of a second, and jobs run at whole seconds/)
+  const stored = compileStored({ schedule, anchorAt: context.createdAt, jobId: 'a' })
+  assert.equal(nextSlot(stored!, context.createdAt), at('2026-05-01T10:00:01Z'))
 })

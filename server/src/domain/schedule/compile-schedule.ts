@@ -30,6 +30,8 @@ export interface ScheduleContext {
   timezone?: string | undefined
   /** For a cron text without `dst_gap` or `dst_fold`. Default 2. */
   clockRule?: ClockRule | undefined
+  /** It was accepted before: rules that were added since do not hold for it. */
+  isStored?: boolean
 }
 
 export interface ScheduleAnswer {
@@ -72,7 +74,8 @@ export function compileStored(
   { schedule, anchorAt, jobId }: { schedule: ScheduleObject; anchorAt: EpochMs; jobId: string },
   calendars: Calendars | null = null,
 ): CompiledSchedule | null {
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars, clockRule: 1 })
+  const context = { createdAt: anchorAt, jobId, calendars, clockRule: 1, isStored: true } as const
+  const answer = compileSchedule(schedule, context)
   return answer.ok ? answer.value.compiled : null
 }
 
@@ -125,7 +128,7 @@ function compileObject(input: ScheduleObject, context: ScheduleContext): Result<
       ? compileCronText(definition, zone.value, bounds.value, context)
       : type.value === 'INTERVAL'
         ? compileInterval(definition, zone.value, local, bounds.value, context.createdAt)
-        : compileOnce(definition, local, bounds.value, context.createdAt)
+        : compileOnce(definition, local, bounds.value, context)
   if (!pattern.ok) return pattern
   const { compiled } = pattern.value
   const mayBeEmpty = bounds.value !== null || (compiled.kind === 'cron' && compiled.years !== null)
@@ -197,7 +200,7 @@ function compileOnce(
   definition: ScheduleAnswer['definition'],
   zone: Zone | null,
   bounds: SlotBounds | null,
-  createdAt: EpochMs,
+  { createdAt, isStored = false }: ScheduleContext,
 ): Result<Compiled> {
   if (definition.type === 'IMMEDIATE') {
     const atSecond = Math.floor(createdAt / 1000)
@@ -206,7 +209,14 @@ function compileOnce(
   if (definition.scheduled_time === undefined) return wrong('scheduled_time', 'needed for ONE_TIME')
   const at = readInstant(definition.scheduled_time, 'scheduled_time', zone)
   if (!at.ok) return at
-  // Never early: a fraction of a second is rounded up.
+  if (!isStored && !Number.isInteger(at.value)) {
+    const text = `"${definition.scheduled_time}" has a fraction of a second, and jobs run at whole seconds.`
+    return refuse('BAD_INSTANT', text, {
+      field: 'scheduled_time',
+      allowed: 'a whole second, such as 2026-01-31T09:00:00Z',
+    })
+  }
+  // Never early: a stored one with a fraction, which was accepted once, is rounded up.
   const compiled: CompiledSchedule = { kind: 'once', atSecond: Math.ceil(at.value), bounds }
   return { ok: true, value: { compiled, hashedText: null } }
 }

@@ -3,7 +3,7 @@
 // (SKIP); the others are recorded as skipped. Slots less than a minute late all run, in order, one after the other.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs, hourMs } from '../../lib/time/units.ts'
-import type { MisfirePolicy } from '../jobs/job.ts'
+import type { MisfirePolicy, OverlapPolicy } from '../jobs/job.ts'
 import { countRuns, nthRun } from '../schedule/count-runs.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import {
@@ -60,6 +60,13 @@ const misfiredMax: Record<MisfirePolicy, number> = { FIRE_ONCE: 1, FIRE_ALL: 1_0
 /** FIRE_ALL: 10 a second, for the target was not made for all at once. */
 const fireAllPaceMs = 100
 
+/**
+ * On-time slots that may join one catch-up of FIRE_ALL. A job that is busy for at most half of the time has caught up
+ * before as many on-time slots came as it had missed, 1,000 at most: it loses none. With executions longer than the
+ * interval it would never catch up: beyond this number its overlap policy decides again, and so every catch-up ends.
+ */
+export const joinedMax = 1_000
+
 const daySeconds = 86_400
 const fineWindowMs = hourMs
 const coarseWindowMs = dayMs
@@ -68,6 +75,20 @@ const coarseWindowMs = dayMs
 export function misfireWindowMs(schedule: CompiledSchedule, windowSeconds: number | null): number {
   if (windowSeconds !== null) return windowSeconds * 1_000
   return shortestGapSeconds(schedule) < daySeconds ? fineWindowMs : coarseWindowMs
+}
+
+/**
+ * Whether an on-time slot joins the owed slots while its job catches up. Under the other overlap policies it is not lost:
+ * it runs beside them, or it is buffered behind them.
+ */
+export function joinsCatchUp({
+  misfirePolicy,
+  overlapPolicy,
+}: {
+  misfirePolicy: MisfirePolicy
+  overlapPolicy: OverlapPolicy
+}): boolean {
+  return misfirePolicy === 'FIRE_ALL' && (overlapPolicy === 'SKIP' || overlapPolicy === 'BUFFER_ONE')
 }
 
 /** Plans the slots of a job from `from` (the first that was not fired) up to now. */

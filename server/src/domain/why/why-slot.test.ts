@@ -31,7 +31,7 @@ const execution: ExecutionView = {
   metadata: {},
   attempts: [],
 }
-const nothing = { blocker: null, instead: null, exclusion: null, version: null, again: null }
+const nothing = { pause: null, blocker: null, instead: null, exclusion: null, version: null, again: null }
 const bare = { ...nothing, dueAt: at('02:00:00') }
 const ran = (changes: Partial<ExecutionView>): SlotFacts => {
   const made = { ...execution, ...changes }
@@ -147,6 +147,17 @@ const thens: [SlotFacts, string][] = [
     `${came} while the job is paused: it has been ${pauseSaid}.`,
   ],
   [skipped({ reason: 'paused' }), `${came} while the job was paused.`],
+  [
+    skipped({ reason: 'paused', pause: { since: at('01:00:00'), by: 'ada', reason: 'holidays' } }),
+    `${came} while the job was paused by ada at 2026-01-02T01:00:00Z ("holidays").`,
+  ],
+  [
+    skipped({
+      ...{ reason: 'paused', job: { ...job, status: 'PAUSED', pause } },
+      pause: { since: at('01:00:00'), by: 'ada', reason: null },
+    }),
+    `${came} while the job was paused by ada at 2026-01-02T01:00:00Z.`,
+  ],
   [
     skipped({ reason: 'edited' }),
     'It was skipped: the slot 2026-01-02T02:00:00Z had not fired yet when the schedule of the job was changed.',

@@ -3,10 +3,19 @@ import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { ExecutionView } from '../../ports/executions.ts'
-import { bufferMax, type JobView } from '../jobs/job.ts'
+import { bufferMax, type JobView, type SkippingPause } from '../jobs/job.ts'
 import type { Answer } from './why.ts'
 import { againText, type RunAgain, skipText } from './why-graph.ts'
-import { atText, byText, fateText, pauseText, shorten, tookText, turnText } from './why-text.ts'
+import {
+  atText,
+  byText,
+  fateText,
+  pastPauseText,
+  pauseText,
+  shorten,
+  tookText,
+  turnText,
+} from './why-text.ts'
 
 export interface SlotFate {
   slot: EpochMs
@@ -27,6 +36,8 @@ export interface SlotFacts extends SlotFate {
   blocker: string | null
   /** Of a misfire: the later slot that ran for it. */
   instead: EpochMs | null
+  /** Of a slot that a pause skipped, which may be over: null if nothing is known of it. */
+  pause: SkippingPause | null
   /** For an exclusion: the entry that excludes it, if known. */
   exclusion: string | null
   /** Of an execution of a run: how to go on, if it did not go well; null: it did, or there is no way. */
@@ -110,16 +121,16 @@ function whyWithout(facts: SlotFacts): string {
 }
 
 function whySkipped(facts: SlotFacts): string {
-  const { job, slot, reason, exclusion } = facts
+  const { job, reason, pause, exclusion } = facts
   switch (reason) {
     case 'overlap':
       return whyOverlap(facts)
     case 'misfire':
       return whyMisfire(facts)
-    case 'paused': {
-      const known = job.status === 'PAUSED' && job.pause !== null && job.pause.since <= slot + pauseSlackMs
-      return known ? `came while the job is paused: it ${pauseText(job)}` : 'came while the job was paused'
-    }
+    case 'paused':
+      return isOfPresentPause(facts)
+        ? `came while the job is paused: it ${pauseText(job)}`
+        : `came while the job was paused${pastPauseText(pause)}`
     case 'edited':
       return 'had not fired yet when the schedule of the job was changed'
     case 'deleted':
@@ -131,6 +142,12 @@ function whySkipped(facts: SlotFacts): string {
     default:
       return 'has no execution'
   }
+}
+
+/** Whether the pause that the job is in skipped the slot, or will once it is resumed. */
+function isOfPresentPause({ job, slot, pause }: SlotFacts): boolean {
+  if (job.status !== 'PAUSED' || job.pause === null) return false
+  return pause === null ? job.pause.since <= slot + pauseSlackMs : job.pause.since === pause.since
 }
 
 /** A slot that was due and not fired when the job was paused is skipped by the pause too. */

@@ -2,7 +2,7 @@
 import type { SlotReason, WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { minuteMs } from '../../lib/time/units.ts'
-import type { JobView } from '../jobs/job.ts'
+import type { JobView, SkippingPause } from '../jobs/job.ts'
 import type { ExecutionKind } from '../queue/execution.ts'
 
 const textMax = 200
@@ -79,6 +79,13 @@ export function pauseText({ pause }: Pick<JobView, 'pause'>): string {
   const why = reason === null ? '' : ` ("${shorten(reason)}")`
   const end = until === null ? '' : `, until ${atText(until)}`
   return `has been paused since ${atText(since)} by ${by}${why}${end}`
+}
+
+/** ` by … at … ("…")`, of a pause that may be over. */
+export function pastPauseText(pause: SkippingPause | null): string {
+  if (pause === null) return ''
+  const why = pause.reason === null ? '' : ` ("${shorten(pause.reason)}")`
+  return ` ${byText(pause.by, pause.since)}${why}`
 }
 
 /** Of an execution that has ended. */

@@ -204,7 +204,8 @@ export const selectWaitingSlots = sql('selectWaitingSlots')`
 // Rows by the last analysed density and the present size; for a table that was never analysed, by the size of a row.
 export const estimateHistory = sql('estimateHistory')`
   WITH day AS MATERIALIZED (
-    SELECT partition.relname, pg_total_relation_size(partition.oid) AS bytes,
+    SELECT to_date(right(partition.relname, 8), 'YYYYMMDD') AS date,
+      pg_total_relation_size(partition.oid) AS bytes,
       CASE
         WHEN partition.relpages > 0 AND partition.reltuples >= 0
           THEN partition.reltuples::float8 / partition.relpages * (pg_relation_size(partition.oid) / 8192)
@@ -213,14 +214,23 @@ export const estimateHistory = sql('estimateHistory')`
     FROM pg_inherits inherited
     JOIN pg_class partition ON partition.oid = inherited.inhrelid
     WHERE inherited.inhparent = 'attempts'::regclass
+  ), today AS MATERIALIZED (
+    SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS date,
+      extract(epoch FROM (clock_timestamp() AT TIME ZONE 'UTC')::time)::float8 / 86400 AS part
   ), whole AS MATERIALIZED (
-    SELECT coalesce(sum(bytes), 0)::float8 AS bytes, coalesce(sum(attempts), 0)::float8 AS attempts,
-      min(
-        to_date(right(relname, 8), 'YYYYMMDD')::timestamp AT TIME ZONE 'UTC'
-      ) FILTER (WHERE attempts >= 1) AS oldest_at
+    SELECT coalesce(sum(day.bytes), 0)::float8 AS bytes, coalesce(sum(day.attempts), 0)::float8 AS attempts,
+      min(day.date::timestamp AT TIME ZONE 'UTC') FILTER (WHERE day.attempts >= 1) AS oldest_at,
+      coalesce(sum(day.bytes * last.part) FILTER (WHERE day.attempts >= 1), 0)::float8 AS written_bytes,
+      coalesce(sum(day.attempts * last.part), 0)::float8 AS written_attempts
     FROM day
+    CROSS JOIN today
+    -- How much of the day lies in the last 24 hours.
+    CROSS JOIN LATERAL (
+      SELECT CASE day.date WHEN today.date THEN 1 WHEN today.date - 1 THEN 1 - today.part ELSE 0 END AS part
+    ) last
   )
-  SELECT whole.bytes, round(whole.attempts) AS attempts, whole.oldest_at, own.attempts AS own_attempts,
+  SELECT whole.bytes, round(whole.written_bytes) AS written_bytes,
+    round(whole.written_attempts) AS written_attempts, lately.attempts AS own_written_attempts, round(whole.attempts) AS attempts, whole.oldest_at, own.attempts AS own_attempts,
     own.oldest_at AS own_oldest_at
   FROM whole
   CROSS JOIN LATERAL (
@@ -232,4 +242,11 @@ export const estimateHistory = sql('estimateHistory')`
       AND activity.step = 86400
       AND activity.at >= clock_timestamp() - (tier.history_days + 1) * interval '1 day'
     WHERE t.tenant_id = $1
-  ) own`
+  ) own
+  CROSS JOIN LATERAL (
+    SELECT coalesce(sum(activity.attempts + activity.skipped), 0)::float8 AS attempts
+    FROM tenant_activity activity
+    WHERE activity.tenant_id = $1
+      AND activity.step = 3600
+      AND activity.at > clock_timestamp() - interval '24 hours'
+  ) lately`

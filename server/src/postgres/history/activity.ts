@@ -77,10 +77,14 @@ export class PostgresActivity implements Activity {
 
   async historySize({ tenantId }: { tenantId: string | null }): Promise<HistorySize> {
     const { rows } = await this.#database.query<SizeRow>(statements.estimateHistory, [tenantId])
-    const { bytes, attempts, oldest_at: oldestAt, own_attempts: own, own_oldest_at: ownOldestAt } = rows[0]!
-    if (tenantId === null) return { bytes, attempts, oldestAt }
-    const ownBytes = attempts === 0 ? null : Math.round((bytes / attempts) * own)
-    return { bytes: ownBytes, attempts: own, oldestAt: ownOldestAt }
+    const { bytes, attempts, own_attempts: own, own_written_attempts: ownWritten, ...row } = rows[0]!
+    if (tenantId === null) {
+      const written = { bytes: row.written_bytes, attempts: row.written_attempts }
+      return { bytes, attempts, oldestAt: row.oldest_at, written }
+    }
+    const bytesOf = (count: number) => (attempts === 0 ? null : Math.round((bytes / attempts) * count))
+    const written = { bytes: bytesOf(ownWritten), attempts: ownWritten }
+    return { bytes: bytesOf(own), attempts: own, oldestAt: row.own_oldest_at, written }
   }
 }
 
@@ -106,6 +110,9 @@ interface SizeRow {
   bytes: number
   attempts: number
   oldest_at: EpochMs | null
+  written_bytes: number
+  written_attempts: number
   own_attempts: number
   own_oldest_at: EpochMs | null
+  own_written_attempts: number
 }

@@ -23,7 +23,8 @@ const isNew = fragment`
 
 // How late the first attempt of a slot or trigger began; null for any other attempt. A slot with jitter is due at any
 // time up to the end of its jitter, at the latest when it was enqueued; the slot of an immediate job is the second in
-// which the job was created. The version is looked up only for attempts that did not begin at once.
+// which the job was created, and a job that runs once, at a time that had passed when it was created or edited, is due then.
+// The version is looked up only for attempts that did not begin at once.
 const lateness = fragment`
   CASE
     WHEN a.attempt = 1 AND a.started_at IS NOT NULL AND a.kind IN ('slot', 'trigger') THEN greatest(
@@ -31,14 +32,22 @@ const lateness = fragment`
           WHEN a.kind = 'trigger' THEN a.enqueued_at
           WHEN a.started_at <= a.slot + interval '1 second' THEN a.slot
           ELSE least(
-              a.enqueued_at, a.slot + coalesce(
+              a.enqueued_at, coalesce(
                 (
-                  SELECT CASE v.schedule ->> 'type' WHEN 'IMMEDIATE' THEN 1 ELSE v.jitter_seconds END
+                  SELECT CASE v.schedule ->> 'type'
+                      WHEN 'IMMEDIATE' THEN a.slot + interval '1 second'
+                      -- The first version is as old as its anchor.
+                      WHEN 'ONE_TIME' THEN greatest(
+                          a.slot + v.jitter_seconds * interval '1 second',
+                          coalesce(v.created_at, v.anchor_at)
+                        )
+                      ELSE a.slot + v.jitter_seconds * interval '1 second'
+                    END
                   FROM job_versions v
                   WHERE v.job_id = a.job_id AND v.version = a.version
                 ),
-                0
-              ) * interval '1 second'
+                a.slot
+              )
             )
         END,
         interval '0'

@@ -20,7 +20,7 @@ const ofJob = fragment`
   FROM jobs j
   JOIN tenants t ON t.tenant_id = j.tenant_id
   JOIN tiers tier ON tier.tier = t.tier
-  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id
+  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id AND catchup.from_slot <= catchup.to_slot
   WHERE j.job_id = $1 AND j.tenant_id = $5`
 
 const young = fragment`
@@ -163,7 +163,7 @@ export const countSlots = sql('countSlots')`
 // No range lies within another, so of the ranges that begin before an instant only the last one can extend past it.
 const range = fragment`
   SELECT skip.from_slot AS "from", skip.to_slot AS "to", skip.slot_count AS count, skip.reason, skip.version,
-    v.schedule, v.anchor_at`
+    skip.paused_at, skip.paused_by, skip.pause_reason, v.schedule, v.anchor_at`
 const ofVersion = fragment`JOIN job_versions v ON v.job_id = skip.job_id AND v.version = skip.version`
 const touching = (order: Fragment): Fragment => fragment`
   FROM (

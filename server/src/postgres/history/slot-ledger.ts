@@ -34,7 +34,7 @@ export class PostgresSlotLedger implements SlotLedger {
     if (job.count === 0) return null
     const statement = order === 'asc' ? statements.listSkipsUp : statements.listSkipsDown
     const { rows } = await this.#database.query<SkipRow>(statement, [jobId, from, to, limit])
-    return rows.map(fromColumns<SkipRange>)
+    return rows.map(toSkipRange)
   }
 
   async listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null> {
@@ -66,7 +66,7 @@ export class PostgresSlotLedger implements SlotLedger {
     const edges = await this.#database.query<SkipRow>(statements.selectSkipEdges, [jobId, from, to])
     const { executions, skipped, seen } = count
     const isCut = seen > recordedMax || executions > totalMax || skipped > totalMax
-    return { executions, skipped, capped: isCut, edges: edges.rows.map(fromColumns<SkipRange>) }
+    return { executions, skipped, capped: isCut, edges: edges.rows.map(toSkipRange) }
   }
 }
 
@@ -129,4 +129,13 @@ interface CountRow {
   skipped: number
 }
 
-type SkipRow = Columns<SkipRange>
+type SkipRow = Columns<Omit<SkipRange, 'pause'>> & {
+  paused_at: EpochMs | null
+  paused_by: string | null
+  pause_reason: string | null
+}
+
+function toSkipRange({ paused_at: since, paused_by: by, pause_reason: reason, ...row }: SkipRow): SkipRange {
+  const pause = since === null || by === null ? null : { since, by, reason }
+  return { ...fromColumns<Omit<SkipRange, 'pause'>>(row), pause }
+}

@@ -49,7 +49,7 @@ export const selectUnderWay = sql('selectUnderWay')`
         AND other.state <> 'waiting'
     ) AS held
   FROM jobs j
-  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id
+  LEFT JOIN catchups catchup ON catchup.job_id = j.job_id AND catchup.from_slot <= catchup.to_slot
   LEFT JOIN LATERAL (
     SELECT array_position(
         ARRAY['running', 'awaiting', 'retrying', 'ready', 'waiting', 'blocked'], unended.state

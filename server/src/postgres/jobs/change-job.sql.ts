@@ -32,7 +32,7 @@ export const selectState = sql('selectState')`
       ) decided
     ) AS owed_decided
   FROM cursors c
-  LEFT JOIN catchups catchup ON catchup.job_id = c.job_id
+  LEFT JOIN catchups catchup ON catchup.job_id = c.job_id AND catchup.from_slot <= catchup.to_slot
   WHERE c.job_id = $1`
 
 export const insertVersion = sql('insertVersion')`
@@ -64,8 +64,11 @@ export const writeJob = sql('writeJob')`
     WHERE job_id = $1
     RETURNING partition_id
   ), skipped AS (
-    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
-    SELECT $1, from_ms(skip.from_ms), from_ms(skip.to_ms), skip.slot_count, skip.reason, skip.version
+    INSERT INTO skips (
+      job_id, from_slot, to_slot, slot_count, reason, version, paused_at, paused_by, pause_reason
+    )
+    SELECT $1, from_ms(skip.from_ms), from_ms(skip.to_ms), skip.slot_count, skip.reason, skip.version,
+      from_ms(skip.paused_ms), skip.paused_by, skip.pause_reason
     FROM json_to_recordset($17::json) AS skip(${skippedItem.columns})
     ON CONFLICT DO NOTHING
   ), dropped AS (DELETE FROM catchups WHERE job_id = $1 AND $18)

@@ -175,8 +175,15 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
   ])
 }
 
-function toSkippedItem({ from, to, count, ...skip }: JobWrite['skips'][number]): RowOf<typeof skippedItem> {
-  return { ...skip, fromMs: from, toMs: to, slotCount: count }
+function toSkippedItem({
+  from,
+  to,
+  count,
+  pause,
+  ...skip
+}: JobWrite['skips'][number]): RowOf<typeof skippedItem> {
+  const paused = { pausedMs: pause?.since ?? null, pausedBy: pause?.by ?? null }
+  return { ...skip, fromMs: from, toMs: to, slotCount: count, ...paused, pauseReason: pause?.reason ?? null }
 }
 
 /** Whether executions of it may from now on be in other batches than that of its latest slot. */

@@ -68,6 +68,9 @@ export const skippedItem = defineItem({
   slotCount: 'int',
   reason: 'text',
   version: 'int',
+  pausedMs: 'float8',
+  pausedBy: 'text',
+  pauseReason: 'text',
 })
 
 /** An idempotency key to claim. */

@@ -148,7 +148,7 @@ const waitingColumns = fragment`
 // $2: waiting executions looked at; $3: waiting slots, where all but the latest may have to go.
 export const selectReleasable = sql('selectReleasable')`
   SELECT c.job_id, clock_ms() AS now, c.version, v.tenant_id, v.priority, v.overlap_policy,
-    v.concurrency_limit,
+    v.misfire_policy, v.concurrency_limit,
     v.concurrency_key, v.concurrency_key_limit, v.schedule, v.anchor_at, v.jitter_seconds,
     ${calendarsOfVersion} AS calendars, alone.under_way + coalesce(batched.under_way, 0) AS under_way,
     alone.uncancelled + coalesce(batched.uncancelled, 0) + runs.uncancelled AS uncancelled,

@@ -153,6 +153,8 @@ export const fireSlots = sql('fireSlots')`
           AND ${isUnderWay(fragment`item.job_id`, fragment`c.scattered`, fragment`last.execution_id`)}
           THEN CASE
             WHEN item.late THEN 'deferred'
+            WHEN (SELECT k.joined < item.joined_max FROM catchups k WHERE k.job_id = item.job_id LIMIT 1)
+              THEN 'deferred'
             WHEN item.waiting_max IS NOT NULL AND ${waitingSlots} < item.waiting_max THEN 'buffered'
             ELSE 'overlap'
           END
@@ -219,6 +221,7 @@ export const fireSlots = sql('fireSlots')`
     SELECT *
     FROM settled
     WHERE outcome <> 'fired' OR own_row OR moves OR num_nonnulls(skipped, owed_to_ms) > 0
+      OR (late AND joined_max IS NOT NULL)
   ), alone AS (
     ${insertLive(
       {
@@ -290,15 +293,24 @@ export const fireSlots = sql('fireSlots')`
     WHERE skipped IS NOT NULL AND NOT (skip_reason IS NOT NULL AND outcome = 'already_recorded')
     ON CONFLICT DO NOTHING
   ), owed AS (
-    INSERT INTO catchups AS catchup (job_id, from_slot, to_slot, pace_ms, next_at)
+    -- A late slot that fires with no slot owed after it begins a catch-up too, with an empty range.
+    INSERT INTO catchups AS catchup (job_id, from_slot, to_slot, pace_ms, next_at, joined)
     SELECT job_id, CASE outcome WHEN 'deferred' THEN slot ELSE slot + interval '1 millisecond' END,
       from_ms(coalesce(owed_to_ms, slot_ms)), coalesce(owed_pace_ms, 0),
-      m.at + coalesce(owed_pace_ms, 0) * interval '1 millisecond'
+      m.at + coalesce(owed_pace_ms, 0) * interval '1 millisecond',
+      CASE WHEN outcome = 'deferred' AND late IS NOT TRUE THEN 1 ELSE 0 END
     FROM decided
     CROSS JOIN moment m
-    WHERE outcome = 'deferred' OR owed_to_ms IS NOT NULL
-    ON CONFLICT (job_id) DO UPDATE SET to_slot = greatest(catchup.to_slot, excluded.to_slot),
-      pace_ms = greatest(catchup.pace_ms, excluded.pace_ms)
+    WHERE outcome = 'deferred'
+      OR owed_to_ms IS NOT NULL
+      OR (late AND joined_max IS NOT NULL AND outcome IN ('fired', 'buffered'))
+    ON CONFLICT (job_id) DO UPDATE SET
+      from_slot = CASE
+        WHEN catchup.from_slot > catchup.to_slot THEN excluded.from_slot
+        ELSE catchup.from_slot
+      END,
+      to_slot = greatest(catchup.to_slot, excluded.to_slot),
+      pace_ms = greatest(catchup.pace_ms, excluded.pace_ms), joined = catchup.joined + excluded.joined
   ), moved AS (
     UPDATE cursors c
     SET
@@ -330,7 +342,8 @@ export const fireSlots = sql('fireSlots')`
             END
         END AS awaited_id
       FROM decided
-      WHERE moves
+      -- A slot that joins has no record yet: without the move a restart would decide about it once more.
+      WHERE moves OR (joined_max IS NOT NULL AND outcome = 'deferred')
       ORDER BY job_id, decided_to_ms DESC
     ) latest
     WHERE c.job_id = latest.job_id

@@ -29,6 +29,8 @@ export const slotItem = defineItem({
   plannedMs: ['na', 'float8'],
   owedToMs: ['ow', 'float8'],
   owedPaceMs: ['op', 'int'],
+  /** How many slots may join a catch-up of the job; absent: this one does not. */
+  joinedMax: ['jm', 'int'],
   previousSlotMs: ['ps', 'float8'],
   skipReason: ['si', 'text'],
   /** Ranges: `skipItem`. */

@@ -3,6 +3,7 @@ import { testRunStart } from '../../../test/conformance/graphs/run-start.ts'
 import { testSlots } from '../../../test/conformance/scheduling/slots.ts'
 import { testAwaits } from '../../../test/conformance/scheduling/slots-await.ts'
 import { testSlotsClaimed } from '../../../test/conformance/scheduling/slots-claimed.ts'
+import { testJoiningSlots } from '../../../test/conformance/scheduling/slots-joining.ts'
 import { testLateSlots } from '../../../test/conformance/scheduling/slots-late.ts'
 import { testOverlap } from '../../../test/conformance/scheduling/slots-overlap.ts'
 import { testSkips } from '../../../test/conformance/scheduling/slots-skips.ts'
@@ -10,6 +11,7 @@ import { testOnStores } from '../../../test/conformance/stores.ts'
 
 testOnStores(testSlots)
 testOnStores(testLateSlots)
+testOnStores(testJoiningSlots)
 testOnStores(testOverlap)
 testOnStores(testSkips)
 testOnStores(testAwaits)

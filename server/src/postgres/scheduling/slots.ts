@@ -2,6 +2,7 @@
 import { bufferRoom } from '../../domain/jobs/job.ts'
 import { batchIdOf } from '../../domain/queue/execution.ts'
 import { latePlansOf } from '../../domain/scheduling/late-plan.ts'
+import { joinedMax } from '../../domain/scheduling/misfire.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
 import type { DirectWorker } from '../../ports/direct-dispatch.ts'
@@ -216,7 +217,7 @@ function toItem(
   plan: { from: EpochMs; to: EpochMs } | undefined,
   slotsBefore: number,
 ): WireOf<typeof slotItem> {
-  const { jobId, version, slot, executionId, overlapPolicy, skipped, runs, calendars, move } = one
+  const { jobId, version, slot, executionId, overlapPolicy, skipped, runs, calendars, joins } = one
   const room = bufferRoom[overlapPolicy]
   const item: WireOf<typeof slotItem> = {
     j: jobId,
@@ -249,8 +250,10 @@ function toItem(
   if (calendars !== null) [item.cn, item.cr] = [calendars.names, calendars.revision]
   if (one.graphId !== null) item.g = one.graphId
   if (one.runId !== null) item.ru = one.runId
-  if (move !== null) {
-    item.mv = true
+  const move = one.move ?? joins
+  if (one.move !== null) item.mv = true
+  if (joins !== undefined) item.jm = joinedMax
+  if (move !== undefined) {
     item.ms = move.slotAt
     item.md = move.dueAt
     item.mz = move.decidedTo

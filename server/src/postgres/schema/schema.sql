@@ -454,13 +454,13 @@ CREATE TABLE changes (
 -- Slots that a job still owes after an outage, as one range a job.
 CREATE TABLE catchups (
   job_id uuid NOT NULL,
-  from_slot timestamptz(3) NOT NULL,
+  from_slot timestamptz(3) NOT NULL, -- after to_slot: none is owed any more, and the last ones are under way
   to_slot timestamptz(3) NOT NULL,
   pace_ms integer NOT NULL, -- least time between two owed slots
   next_at timestamptz(3) NOT NULL, -- the next owed slot runs no earlier
+  joined integer DEFAULT 0 NOT NULL, -- on-time slots that have joined the owed ones
   CONSTRAINT catchups_pkey PRIMARY KEY (job_id),
-  CONSTRAINT catchups_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
-  CONSTRAINT catchups_check CHECK (from_slot <= to_slot)
+  CONSTRAINT catchups_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
 
 -- Ranges of slots that were skipped for one reason under one version.
@@ -472,6 +472,9 @@ CREATE TABLE skips (
   reason text NOT NULL,
   version integer NOT NULL,
   changed_at timestamptz(3) DEFAULT clock_ms(), -- last write, to a minute; null: before migration 9
+  paused_at timestamptz(3), -- of the pause that skipped them; null: skipped otherwise, or by an older version
+  paused_by text,
+  pause_reason text,
   CONSTRAINT skips_pkey PRIMARY KEY (job_id, from_slot),
   CONSTRAINT skips_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
   CONSTRAINT skips_reason_check CHECK (reason = ANY (ARRAY['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'])),

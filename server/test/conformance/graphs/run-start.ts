@@ -127,6 +127,8 @@ function testOwed(name: string, setup: Setup): void {
         await runOn(s)
         assert.deepEqual((await s.look(root)).runsUnderWay, 0)
       }
+      // The last run has ended, and with it the catch-up.
+      await s.release(root)
       assert.equal(await s.owedBy(root), null)
       assert.deepEqual(await statusesOf(s, child), ['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
     })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import { type EpochMs, epochMs } from '../../../src/lib/time/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../../src/lib/time/epoch.ts'
 import type { ActivityBucket, ActivityStep } from '../../../src/ports/activity.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { StoreScenario } from '../stores.ts'
@@ -128,6 +128,16 @@ export function testActivity(name: string, setup: Setup): void {
     assert.deepEqual([started, within1s, within5s, lateMsMax], [2, 1, 2, 3_000])
   })
 
+  test(`${name}: a job that runs once, at a time before its creation, is due at its creation`, async (t) => {
+    const s = await setup(t)
+    const schedule = { type: 'ONE_TIME', scheduled_time: toRfc3339(s.at(-7_200)) } as const
+    const job = await s.createJob({ schedule, slotAt: s.at(-7_200), createdAt: s.at(0) })
+    await end(s, job, -7_200, { startedAt: s.at(3) })
+    const { started, within1s, within5s, lateMsMax } = await sumOf(s, 'hour')
+    assert.deepEqual([started, within1s, within5s, lateMsMax], [1, 0, 1, 3_000])
+    assert.deepEqual(await s.activity.late({ tenantId: job.tenantId, from: s.at(-86_400), limit: 20 }), [])
+  })
+
   test(`${name}: how late a retry by hand began is nobody's concern, and a trigger is due when it was given`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
@@ -198,7 +208,13 @@ export function testActivity(name: string, setup: Setup): void {
     const own = await s.activity.historySize({ tenantId: defaultTenantId })
     assert.equal(own.attempts, 2)
     assert.equal(own.oldestAt! % stepMs.day, 0)
-    assert.equal((await s.activity.historySize({ tenantId })).attempts, 0)
-    assert((await s.activity.historySize({ tenantId: null })).attempts > 0)
+    assert.equal(own.written.attempts, 2)
+    const other = await s.activity.historySize({ tenantId })
+    assert.deepEqual([other.attempts, other.written.attempts], [0, 0])
+    const all = await s.activity.historySize({ tenantId: null })
+    assert(all.attempts > 0)
+    // All of it was written just now.
+    assert.equal(all.written.attempts, all.attempts)
+    assert(all.written.bytes === null || all.written.bytes > 0)
   })
 }

@@ -203,6 +203,7 @@ function testSkips(name: string, setup: Setup): void {
       to: s.at(second - 1),
       count: 5,
       reason: 'misfire' as const,
+      pause: null,
       version: 1,
       schedule: job.schedule,
       anchorAt: job.anchorAt,

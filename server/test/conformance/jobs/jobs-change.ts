@@ -234,6 +234,19 @@ function testWrites(name: string, setup: Setup): void {
     assert.equal((await change(s, job, resume())).pause, null)
   })
 
+  test(`${name}: slots that a pause skipped keep its reason and person, also when it is over`, async (t) => {
+    const s = await setup(t)
+    const [job, other] = [await makeActive(s), await makeActive(s)]
+    const { updatedAt: since } = await change(s, job, pause('holidays'))
+    await change(s, job, resume())
+    await change(s, other, editSchedule())
+    const range = { tenantId: job.tenantId, from: s.at(-86_400), to: s.at(86_400), limit: 10 }
+    const [skip] = (await s.slotLedger.listSkips({ ...range, jobId: job.jobId }))!
+    assert.deepEqual(skip!.pause, { since, by: 'pauser', reason: 'holidays' })
+    const [edited] = (await s.slotLedger.listSkips({ ...range, jobId: other.jobId }))!
+    assert.deepEqual([edited!.reason, edited!.pause], ['edited', null])
+  })
+
   test(`${name}: paused jobs are found when their pause is over, the oldest first`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
