@@ -25,6 +25,37 @@ test('a worker gets no more than it has room for, and nothing once it drains', a
   assert.deepEqual(await take(workerId), [])
 })
 
+test('claims together bring no more than the capacity until a result is reported', async (t) => {
+  const { register, take, report, trigger, call } = await setup(t)
+  const execution = { type: 'worker', handler: 'cap2' }
+  const workerId = await register({ handlers: ['cap2'], capacity: 2 })
+  await trigger(7, { execution })
+  const claims = []
+  for (let i = 0; i < 4; i++) claims.push(await take(workerId, { limit: 50 }))
+  assert.deepEqual(
+    claims.map(({ length }) => length),
+    [2, 0, 0, 0],
+  )
+  const [listed] = (await call('GET', '/workers')).json().workers
+  assert.deepEqual([listed.current_load, listed.capacity], [2, 2])
+  await report(workerId, [{ ...markOf(claims[0]![0]!), status: 'succeeded' }])
+  assert.equal((await take(workerId, { limit: 50 })).length, 1)
+  assert.equal((await take(workerId, { limit: 50 })).length, 0)
+})
+
+test('a claim of a full worker waits, and is answered as soon as a result is reported', async (t) => {
+  const { register, take, claim, report, trigger, world } = await setup(t)
+  const workerId = await register({ capacity: 1 })
+  await trigger(2)
+  const [first] = await take(workerId)
+  const waiting = claim(workerId, { wait_seconds: 20 })
+  const timedOut = take(workerId)
+  assert.deepEqual(await timedOut, [])
+  await report(workerId, [{ ...markOf(first!), status: 'succeeded' }])
+  assert.equal((await waiting).json().executions.length, 1)
+  assert.equal(world.clock.databaseNow(), Date.UTC(2026, 0, 1))
+})
+
 test('after a lost answer, a claim that lists the executions the worker holds hands back the rest', async (t) => {
   const { register, take, trigger, show } = await setup(t)
   const [workerId, other] = [await register(), await register()]
