@@ -98,18 +98,16 @@ if (given === undefined) test('the comparison covers every kind of operation, no
 /** Too rare for the forty seconds of a history. */
 const RARE = [
   'execution: nothing -- create -> waiting',
+  'execution: blocked -- proceed -> waiting',
   'execution: ready -- hold -> waiting',
   'execution: retrying -- hold -> waiting',
-  'execution: running -- fail -> timed_out',
   'execution: awaiting -- fail -> timed_out',
   'execution: running -- expire -> retrying',
   'execution: running -- expire -> timed_out',
-  'execution: awaiting -- expire -> retrying',
   'execution: ready -- expire -> timed_out',
   'execution: retrying -- expire -> timed_out',
   'execution: running -- lose -> failed',
   'job: PAUSED -- resume -> COMPLETED',
-  'job: PAUSED -- delete -> DELETED',
   'graph run: SUCCEEDED -- resume -> RUNNING',
 ]
 
