@@ -179,14 +179,12 @@ function checkPartitions({
 }
 
 async function checkWorkers(client: Client, signal: AbortSignal, isOperator: boolean): Promise<Check> {
-  const { workers } = await client.workers.list({ signal })
-  const live = workers.filter(({ status }) => status === 'ACTIVE')
-  const dead = workers.filter(({ status }) => status === 'DEAD').length
-  const load = live.reduce((sum, worker) => sum + worker.current_load, 0)
-  const capacity = live.reduce((sum, worker) => sum + worker.capacity, 0)
-  const said = `${live.length} alive, ${load} of ${capacity} at work${dead === 0 ? '' : `, ${dead} dead`}`
+  const { counts } = await client.workers.list({ limit: 1 }, { signal })
+  const { active, draining, dead_last_hour: dead, running: load, capacity } = counts
+  const others = `${draining === 0 ? '' : `, ${draining} draining`}${dead === 0 ? '' : `, ${dead} dead in the last hour`}`
+  const said = `${active} alive, ${load} of ${capacity} at work${others}`
   // A tenant sees its own workers alone, and may have none.
-  if (live.length === 0 && isOperator)
+  if (active === 0 && isOperator)
     return fail('workers', said, 'nothing runs: start a server with the role worker')
   if (dead > 0) return warn('workers', said, 'their executions run elsewhere; find out why they died')
   if (load >= capacity && capacity > 0) return warn('workers', said, 'all are busy: add workers or capacity')

@@ -93,6 +93,8 @@ async function readQuery(context: Context): Promise<ExecutionSearchQuery> {
   const names = { status: 'status', kind: 'kind', error: 'error_type', tag: 'tag', search: 'q' }
   const query: ExecutionSearchQuery = { ...(await jobOf(context)), ...values.fields(names) }
   if (values.flag('dead')) query.dead_letter = true
+  const workerId = values.text('worker')
+  if (workerId !== undefined) query.worker_id = workerId
   const since = values.text('since')
   if (since !== undefined) query.start_date = readInstant('since', since, 'past')
   const until = values.text('until')

@@ -10,7 +10,11 @@ import { statusCell } from './tone.ts'
 
 const columns: readonly ColumnOf<WorkerList['workers'][number]>[] = [
   { title: 'WORKER ID', cell: (worker) => worker.worker_id },
-  { title: 'HOST', flexible: true, cell: (worker) => worker.host },
+  {
+    title: 'HOST',
+    flexible: true,
+    cell: ({ host, port }) => (port === null ? host : `${host}:${port}`),
+  },
   { title: 'STATUS', cell: (worker) => statusCell(worker.status) },
   { title: 'LOAD', align: 'right', cell: (worker) => String(worker.current_load) },
   { title: 'CAPACITY', align: 'right', cell: (worker) => String(worker.capacity) },
@@ -26,7 +30,7 @@ export async function showStatus(context: Context): Promise<number | undefined> 
     const client = createClient({ url, retries: 0, ...(key === null ? {} : { key }) })
     const { status, version, roles, checks } = await client.ready({ signal })
     isReady = status === 'ready'
-    const workers = key === null ? [] : (await client.workers.list({ signal })).workers
+    const workers = key === null ? [] : (await client.workers.list({}, { signal })).workers
     const head = out.paint(isReady ? 'ready' : 'not ready', isReady ? 'good' : 'bad')
     const lines = Object.entries(checks).map(([name, state]) => `  ${name}: ${state}\n`)
     const table = workers.length === 0 ? '' : out.table(columns, workers, Date.now())

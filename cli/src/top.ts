@@ -63,7 +63,7 @@ async function askSlowly(state: TopState, connection: Connection, signal: AbortS
   for (;;) {
     const [failures, workers, letters] = await Promise.all([
       readFailures(connection, signal).catch(() => state.failures),
-      client.workers.list({ signal }).catch(() => null),
+      client.workers.list({ limit: 1 }, { signal }).catch(() => null),
       client.deadLetters
         .list({ limit: 1 }, { signal })
         .page()
@@ -71,12 +71,8 @@ async function askSlowly(state: TopState, connection: Connection, signal: AbortS
     ])
     state.failures = failures
     if (workers !== null) {
-      const live = workers.workers.filter(({ status }) => status === 'ACTIVE')
-      state.workers = {
-        count: live.length,
-        load: live.reduce((sum, worker) => sum + worker.current_load, 0),
-        capacity: live.reduce((sum, worker) => sum + worker.capacity, 0),
-      }
+      const { active, draining, running, capacity } = workers.counts
+      state.workers = { count: active + draining, load: running, capacity }
     }
     if (letters !== null) {
       const { total: count, total_capped: capped } = letters.pagination

@@ -137,7 +137,7 @@ export const ERRORS = {
     help: 'It sent no heartbeat for longer than its lease, or it has left. Stop its running attempts, and register again: `POST /api/v1/workers`.',
   }),
   TOO_MANY_WORKERS: error(409, 'There are too many workers', {
-    help: 'A tenant has at most 1,000 workers at a time. Deregister stopped workers with `DELETE /api/v1/workers/{worker_id}`, or give each worker a larger capacity.',
+    help: 'A tenant has at most 10,000 workers at a time. Deregister stopped workers with `DELETE /api/v1/workers/{worker_id}`, or give each worker a larger capacity.',
   }),
   SIGNING_KEY_NEW: error(409, 'The signing key was changed recently', {
     help: 'Callbacks are still signed with the previous key as well. Wait until `previous_until`, or send `{"force": true}`. `GET /api/v1/signing-key` shows the current key.',

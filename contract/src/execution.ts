@@ -62,7 +62,13 @@ export const executionConditions = {
     description: 'Part of the name, the key or a tag of the job, or of the error message.',
   }),
 }
-export const ExecutionSearchQuery = strictObject({ ...executionConditions, ...pageParameters })
+export const ExecutionSearchQuery = strictObject({
+  ...executionConditions,
+  worker_id: Type.Optional(
+    uuidGiven('Only executions that this worker holds, or whose latest attempt it ran.'),
+  ),
+  ...pageParameters,
+})
 export type ExecutionSearchQuery = Type.Static<typeof ExecutionSearchQuery>
 
 const error = strictObject({

@@ -11,6 +11,7 @@ import {
   strictObject,
 } from './shapes.ts'
 import * as Type from './type.ts'
+import { workerCounts } from './worker.ts'
 
 export const SLA_WINDOWS = ['1h', '24h', '7d', '30d'] as const
 
@@ -53,7 +54,10 @@ export const Sla = describedObject('The state of the service.', {
     timeout: numberOrNull('Share of time-outs among the same executions as in `success`.'),
   }),
   workers: strictObject({
-    count: Type.Integer({ description: 'Live workers: all for operators, otherwise your own.' }),
+    count: Type.Integer({
+      description: 'Live workers, active and draining: all for operators, otherwise your own.',
+    }),
+    ...workerCounts,
     capacity: Type.Integer({ description: 'Maximum number of executions that they run at once.' }),
     running: Type.Integer({ description: 'Executions that they run now.' }),
     utilisation: numberOrNull('running / capacity; null: there are none.'),

@@ -4,6 +4,7 @@
 import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
 import { handlerForm, labelForm } from './executors/worker.ts'
 import { Parent } from './graph-run.ts'
+import { pageParameters } from './pagination.ts'
 import {
   anyJson,
   describedObject,
@@ -29,6 +30,10 @@ import * as Type from './type.ts'
 export const claimMax = 1_000
 export const claimWaitSecondsMax = 25
 export const logLinesMax = 1_000
+/** Most workers in a page of GET /workers. */
+export const workersPerPage = 1_000
+/** LEFT: it deregistered. */
+export const SHOWN_WORKER_STATUSES = ['ACTIVE', 'DRAINING', 'DEAD', 'LEFT'] as const
 
 const workerId = uuidGiven('The id from the registration.')
 const executionId = uuidGiven('The execution.')
@@ -43,20 +48,58 @@ export const WorkerItem = strictObject({
   worker_id: uuid,
   tenant_id: textOrNull('The tenant whose handlers it runs; null: it is a part of the installation.'),
   host: Type.String(),
+  port: integerOrNull('Where its process listens for HTTP; null: it does not listen, or does not say.'),
   version: Type.String(),
   labels: Type.Array(Type.String()),
   executors: Type.Array(Type.String(), {
     description: 'The executors that it runs: http, worker, shell, artifact.',
   }),
   handlers: Type.Array(Type.String()),
-  status: oneOf(['ACTIVE', 'DRAINING', 'DEAD'], 'DEAD: no heartbeat for 10 s.'),
-  capacity: Type.Integer({ description: 'Maximum number of executions that it runs at once.' }),
-  current_load: Type.Integer(),
+  status: oneOf(
+    SHOWN_WORKER_STATUSES,
+    'DRAINING: it claims no more. DEAD: no heartbeat for 10 s; shown for an hour. LEFT: it deregistered; shown for 10 minutes.',
+  ),
+  capacity: Type.Integer({
+    description:
+      'Maximum number of executions that it runs at once. Claims of a worker that has registered never exceed it.',
+  }),
+  current_load: Type.Integer({ description: 'Executions that it has claimed and that have not ended.' }),
   registered_at: Type.String({ format: 'date-time' }),
   last_heartbeat: Type.String({ format: 'date-time' }),
+  ended_at: instantOrNull('When it left or was declared dead; null: it is not gone.'),
 })
 
-export const WorkerList = strictObject({ workers: Type.Array(WorkerItem) })
+/** GET /workers */
+export const WorkerListQuery = strictObject({
+  status: Type.Optional(oneOf(SHOWN_WORKER_STATUSES, 'Only workers with this status.')),
+  limit: optionalInteger({
+    minimum: 1,
+    maximum: workersPerPage,
+    default: workersPerPage,
+    description: 'Maximum number of workers in a page.',
+  }),
+  cursor: pageParameters.cursor,
+})
+export type WorkerListQuery = Type.Static<typeof WorkerListQuery>
+
+/** Numbers of workers, in GET /workers and GET /sla. */
+export const workerCounts = {
+  active: Type.Integer(),
+  draining: Type.Integer({ description: 'They claim no more, and finish the executions that they hold.' }),
+  dead_last_hour: Type.Integer({
+    description: 'Without a heartbeat for 10 s, at some time in the last hour.',
+  }),
+}
+
+export const WorkerList = strictObject({
+  workers: Type.Array(WorkerItem),
+  counts: describedObject('All workers that the caller may see, not only this page.', {
+    ...workerCounts,
+    capacity: Type.Integer({ description: 'Of the active and draining workers together.' }),
+    running: Type.Integer({ description: 'Executions that they have claimed and that have not ended.' }),
+  }),
+  next_cursor: textOrNull('Cursor of the next page; null on the last page.'),
+})
 export type WorkerList = Type.Static<typeof WorkerList>
 
 /** POST /workers */
@@ -69,9 +112,15 @@ export const RegisterRequest = requestObject(
       minimum: 1,
       maximum: 10_000,
       default: 50,
-      description: 'Maximum number of executions at once.',
+      description:
+        'Maximum number of executions at once. Claims beyond it bring nothing until results are reported.',
     }),
     host: optionalText({ minLength: 1, maxLength: 255 }),
+    port: optionalInteger({
+      minimum: 1,
+      maximum: 65_535,
+      description: 'Where your process listens for HTTP, if it does; for people to see.',
+    }),
     version: optionalText({ minLength: 1, maxLength: 64, description: 'The version of your program.' }),
   },
 )

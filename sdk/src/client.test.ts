@@ -223,7 +223,7 @@ test('silence ends after the timeout, nonsense at once, and both say from whom',
 test('a call that is aborted rejects with the reason of the signal, also between two tries', async (t) => {
   const { client, api } = await setup(t, () => 'silence')
   const controller = new AbortController()
-  const call = client.workers.list({ signal: controller.signal })
+  const call = client.workers.list({}, { signal: controller.signal })
   while (api.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
   controller.abort(new Error('enough'))
   await assert.rejects(call, { message: 'enough' })
@@ -234,7 +234,7 @@ test('a call that is aborted rejects with the reason of the signal, also between
   await assert.rejects(discard, { message: 'enough of that' })
   api.answerWith(() => problem(429, 'RATE_LIMITED', {}))
   const other = new AbortController()
-  const waiting = client.workers.list({ signal: other.signal })
+  const waiting = client.workers.list({}, { signal: other.signal })
   while (api.asked.length === 2) await new Promise((resolve) => setImmediate(resolve))
   other.abort(new Error('enough again'))
   await assert.rejects(waiting, { message: 'enough again' })
@@ -256,5 +256,7 @@ test('over connections that stay open it is the same', async (t) => {
   api.answerWith(() => problem(404, 'JOB_NOT_FOUND'))
   await assert.rejects(client.jobs.get('1'), { code: 'JOB_NOT_FOUND' })
   api.answerWith(() => 'silence')
-  await assert.rejects(client.workers.list({ timeoutMs: 50 }), { message: /^No answer from http:.*timeout/ })
+  await assert.rejects(client.workers.list({}, { timeoutMs: 50 }), {
+    message: /^No answer from http:.*timeout/,
+  })
 })

@@ -14,7 +14,7 @@ import type { PartitionList } from '#contract/partition.ts'
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
 import type { RotateRequest } from '#contract/signing-key.ts'
 import type { Tenant, TenantChange, TenantList, TenantListQuery, TenantRequest } from '#contract/tenant.ts'
-import type { SigningKey, WorkerList } from '#contract/worker.ts'
+import type { SigningKey, WorkerList, WorkerListQuery } from '#contract/worker.ts'
 import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
 import { type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
 import { createDeadLettersApi, type DeadLettersApi } from './dead-letters-api.ts'
@@ -73,7 +73,10 @@ export interface Client {
     rotate(request?: RotateRequest, options?: CallOptions): Promise<SigningKey>
   }
   /** The workers that run attempts. */
-  readonly workers: { list(options?: CallOptions): Promise<WorkerList> }
+  readonly workers: {
+    /** Oldest registration first, up to 1,000 at a time; `next_cursor` leads on. */
+    list(query?: WorkerListQuery, options?: CallOptions): Promise<WorkerList>
+  }
   /** Which scheduler fires which jobs; for operators. */
   readonly partitions: { list(options?: CallOptions): Promise<PartitionList> }
   readonly tenants: {
@@ -140,7 +143,7 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       rotate: (body = {}, given) =>
         call({ method: 'POST', path: '/api/v1/signing-key/rotate', body, repeat: 'once' }, given),
     },
-    workers: { list: (given) => get('/api/v1/workers', given) },
+    workers: { list: (query = {}, given) => call({ path: '/api/v1/workers', query, repeat: 'same' }, given) },
     partitions: { list: (given) => get('/api/v1/partitions', given) },
     tenants: {
       create: (body, given) => tenants.post(tenants.root, body, given),

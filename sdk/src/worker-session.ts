@@ -163,7 +163,10 @@ export class Session {
     // Includes attempts with checkpoints or log lines that must be sent before their reports.
     const ended = Math.max(this.#reports.waiting, this.#attempts.size - this.#deps.busy.size)
     if (ended >= resultsWaitingMax) return 0
-    return Math.min(claimMax, this.#deps.concurrency - this.#deps.busy.size)
+    // The server counts an attempt until its result is accepted; a handler of ours that goes on although its attempt is
+    // lost counts here alone.
+    const others = [...this.#deps.busy].filter((attempt) => !this.#isHeld(attempt)).length
+    return Math.min(claimMax, this.#deps.concurrency - this.#attempts.size - others)
   }
 
   async #claim(limit: number, signal: AbortSignal): Promise<readonly ClaimedExecution[]> {

@@ -32,6 +32,8 @@ export interface WorkerOptions {
   outageSeconds?: number
   /** Whether SIGTERM and SIGINT stop it and then, unless others listen to them, end the process. Default true. */
   handleSignals?: boolean
+  /** Where your process listens for HTTP, if it does; shown with the worker. */
+  port?: number
   /** Of your program, shown with the worker. */
   version?: string
   /** Default: problems are written to stderr. */
@@ -63,6 +65,7 @@ const workerOptions: OptionNames<WorkerOptions> = {
   drainSeconds: true,
   outageSeconds: true,
   handleSignals: true,
+  port: true,
   version: true,
   onEvent: true,
   signal: true,
@@ -214,12 +217,13 @@ class PullWorker implements Worker {
   }
 
   #register(): Promise<Registered> {
-    const { concurrency = 50, labels = [], version } = this.#options
+    const { concurrency = 50, labels = [], port, version } = this.#options
     const body: RegisterRequest = {
       handlers: [...this.#jobs.keys()],
       labels: [...labels],
       capacity: concurrency,
       host: hostname() || 'unknown',
+      ...(port !== undefined && { port }),
       ...(version !== undefined && { version }),
     }
     return this.#call({ method: 'POST', path: '/api/v1/workers', body, repeat: 'once' })

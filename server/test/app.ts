@@ -98,7 +98,7 @@ export const testWorkerId = '0192abcd-ef01-7000-8000-0000000000aa'
 
 /** One of ours, that makes HTTP calls. */
 export function testWorker(changes: Partial<Worker> = {}): Worker {
-  const plain = { host: 'a', version: '1', labels: [], handlers: [], capacity: 50 }
+  const plain = { host: 'a', port: null, version: '1', labels: [], handlers: [], capacity: 50 }
   return { workerId: testWorkerId, tenantId: null, executors: ['http'], ...plain, ...changes }
 }
 

@@ -67,9 +67,9 @@ const conditions = [
     `SELECT 'TIMEOUT'`,
     'SELECT true',
   ],
-  ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`],
+  ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`, `SELECT md5('worker1')::uuid`],
 ]
-const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text'
+const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text, uuid'
 const triggeredJobs = `SELECT json_agg(json_build_object('tenant_id', (${tenant}), 'job_id', ${job})) FROM generate_series(1, 200) AS n`
 const goneJobs = `SELECT json_agg(json_build_object('j', ${job}, 'm', 'gone')) FROM generate_series(1, 20) AS n`
 const routes = `SELECT array_agg(CASE n WHEN 1 THEN 'server' ELSE 'worker t h' || n END) FROM generate_series(1, 50) AS n`

@@ -104,20 +104,21 @@ test('the API wants a key, and says how to send it', async (t) => {
     assertProblem(answer, 'UNAUTHENTICATED')
     assert.match(String(answer.headers['www-authenticate']), /^Bearer/)
   }
-  assert.deepEqual((await get('/api/v1/workers', authorization)).json(), { workers: [] })
+  assert.deepEqual((await get('/api/v1/workers', authorization)).json().workers, [])
   assert.equal((await get('/api/v1/workers', { authorization: `bearer ${operatorKey}` })).statusCode, 200)
 })
 
 test('workers are listed in the form of the contract', async (t) => {
   const { get, workers } = await setupApp(t)
   const workerId = '0192abcd-ef01-7000-8000-000000000001'
-  await workers.register(testWorker({ workerId, version: '1.0.0', labels: ['gpu'] }))
+  await workers.register(testWorker({ workerId, port: 7420, version: '1.0.0', labels: ['gpu'] }))
   assert.deepEqual((await get('/api/v1/workers', authorization)).json(), {
     workers: [
       {
         worker_id: workerId,
         tenant_id: null,
         host: 'a',
+        port: 7420,
         version: '1.0.0',
         labels: ['gpu'],
         executors: ['http'],
@@ -127,8 +128,11 @@ test('workers are listed in the form of the contract', async (t) => {
         current_load: 0,
         registered_at: '2026-01-01T00:00:00Z',
         last_heartbeat: '2026-01-01T00:00:00Z',
+        ended_at: null,
       },
     ],
+    counts: { active: 1, draining: 0, dead_last_hour: 0, capacity: 50, running: 0 },
+    next_cursor: null,
   })
 })
 

@@ -89,7 +89,8 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
 const bodyBytesMax = 1024 * 1024
 const headerBytesMax = 16 * 1024
 const requestMsMax = 30_000
-const connectionsMax = 10_000
+/** 10,000 workers of users wait for executions on one connection each, and beat and report on another. */
+const connectionsMax = 25_000
 const paramLengthMax = 256
 
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
@@ -195,8 +196,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       calendarRoutes(v1, deps)
       await v1.register(async (bundles) => artifactRoutes(bundles, deps))
       workerRoutes(v1, deps)
-      workerClaimRoutes(v1, { ...withDefinitions, desk: new LongPollClaims(deps) })
-      workerReportRoutes(v1, withDefinitions)
+      const desk = new LongPollClaims(deps)
+      workerClaimRoutes(v1, { ...withDefinitions, desk })
+      workerReportRoutes(v1, { ...withDefinitions, onRoom: (workerId) => desk.noteRoom(workerId) })
       logRoutes(v1, deps)
       signingKeyRoutes(v1, deps)
       partitionRoutes(v1, deps)

@@ -15,7 +15,7 @@ function setup(t: TestContext) {
   const startWorker = () => {
     const options: LeaseOptions = {
       ...{ version: '1.0.0', labels: [], capacity: 1 },
-      ...{ tenantId: null, executors: ['http'], handlers: [] },
+      ...{ tenantId: null, port: null, executors: ['http'], handlers: [] },
     }
     const lease = new WorkerLease({ ...world, leases: workers, currentLoad: () => 0, onLost() {} }, options)
     const loop = new Loop(world, { name: 'beat', step: () => lease.beat(), idleMs: workerBeatMs, onFailure })
@@ -41,9 +41,12 @@ test('a worker that stops beating is gone after the lease, and no later than 15 
   assert.equal((await workers.list({ tenantId: null })).length, 2)
   await dying[Symbol.asyncDispose]()
   await world.advance(6_000)
-  assert.equal((await workers.list({ tenantId: null })).length, 2)
+  assert.equal((await workers.watch()).length, 2)
   await world.advance(9_000)
-  assert.equal((await workers.list({ tenantId: null })).length, 1)
+  assert.deepEqual(
+    [(await workers.watch()).length, (await workers.count({ tenantId: null })).deadLastHour],
+    [1, 1],
+  )
 })
 
 test('a living worker is never reclaimed, however long it runs', async (t) => {
@@ -53,4 +56,54 @@ test('a living worker is never reclaimed, however long it runs', async (t) => {
   const [first] = await workers.list({ tenantId: null })
   await world.advance(3_600_000)
   assert.equal((await workers.list({ tenantId: null }))[0]!.workerId, first!.workerId)
+})
+
+test('many dead workers are reclaimed in several steps, between which the others are watched', async () => {
+  const world = createVirtualWorld()
+  const workers = new MemoryWorkers(world.clock)
+  const plain = { tenantId: null, host: 'a', port: null, version: '1', labels: [], handlers: [], capacity: 1 }
+  const ids = Array.from({ length: 1_001 }, () => world.ids.next())
+  for (const workerId of ids) await workers.register({ workerId, ...plain, executors: ['http'] })
+  const watch = createLeaseWatch()
+  const step = () => reclaimLost({ clock: world.clock, maintenance: workers }, watch)
+  for (let second = 0; second < 10; second++) {
+    assert.deepEqual(await step(), { count: 0, more: false })
+    await workers.beat(ids[500]!, { status: 'ACTIVE', currentLoad: 0 })
+    await world.advance(1_000)
+  }
+  const steps = [await step(), await step(), await step(), await step()]
+  assert.deepEqual(
+    steps.map(({ count, more }) => [count, more]),
+    [
+      [400, true],
+      [400, true],
+      [200, false],
+      [0, false],
+    ],
+  )
+  assert.deepEqual(
+    (await workers.watch()).map(({ workerId }) => workerId),
+    [ids[500]],
+  )
+})
+
+test('a worker that cannot be reclaimed does not keep the others from it', async () => {
+  const world = createVirtualWorld()
+  const workers = new MemoryWorkers(world.clock)
+  const plain = { tenantId: null, host: 'a', port: null, version: '1', labels: [], handlers: [], capacity: 1 }
+  const ids = Array.from({ length: 20 }, () => world.ids.next())
+  for (const workerId of ids) await workers.register({ workerId, ...plain, executors: ['http'] })
+  const { reclaim } = workers
+  workers.reclaim = async (beat) => {
+    if (beat.workerId === ids[0]) throw new Error('a bad row')
+    return reclaim.call(workers, beat)
+  }
+  const watch = createLeaseWatch()
+  const step = () => reclaimLost({ clock: world.clock, maintenance: workers }, watch)
+  for (let second = 0; second < 10; second++) {
+    await step()
+    await world.advance(1_000)
+  }
+  await assert.rejects(step(), /a bad row/)
+  assert.equal((await workers.watch()).length, 1)
 })

@@ -169,7 +169,7 @@ async function cancelSome(
 ): Promise<Changed> {
   // Ids grow with time: anything created after the operation is left alone.
   const before = after ?? operationId
-  const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }
+  const query = { tenantId, ...filter, deadLetter: null, workerId: null, before, limit: cancelsMax }
   const { executionIds, next } = await control.findUnended(query)
   const message = `Cancelled by ${createdBy}.`
   const { cancelled, cancelling } = await control.cancelMany({ tenantId, executionIds, message })

@@ -26,6 +26,8 @@ export interface ExecutionQuery {
   /** Error type of the latest ended attempt. */
   errorType: ErrorType | null
   deadLetter: boolean | null
+  /** The worker of the latest attempt. */
+  workerId: string | null
   /** A tag of the job. */
   tag: string | null
   /** Part of the name, key or a tag of the job, or of the error message; in any case. */

@@ -9,12 +9,12 @@ import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Maintenance {
-  /** The counters of all leases, at most `workersMax`. */
+  /** The counters of all leases: one that is left out would never be reclaimed. */
   watch(): Promise<Beat[]>
   /**
    * Ends the lease if its counter has not changed since it was read: a worker that has sent a heartbeat since then
    * keeps its lease. The attempts it held are recorded as lost; their executions run elsewhere, or are dead after too
-   * many losses. Returns the attempts that it held.
+   * many losses. Returns the attempts that it held. The worker is shown as DEAD for an hour.
    */
   reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'>
   /** Makes due retries claimable; returns their number. */

@@ -52,12 +52,19 @@ export interface ClaimOrder {
   divides?: boolean
   /** Claim only rows of `live` that rank before all batches and wait for no host, with their definitions. Default false. */
   singles?: boolean
+  /**
+   * Claim no more than the worker has room for, exact over all claims of the worker in all processes. Not with
+   * `singles`. Default false: a worker of ours counts for itself.
+   */
+  withinCapacity?: boolean
 }
 
 /** In no order: the rank of each says which goes first, and of the same rank its id. */
 export interface Claimed {
   batches: ClaimedBatch[]
   live: ClaimedLive[]
+  /** The worker holds as many as its capacity already. Only in a claim within the capacity; absent: it does not. */
+  isFull?: true
 }
 
 export interface ClaimedBatch {

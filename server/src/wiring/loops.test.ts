@@ -27,6 +27,7 @@ async function startedBy(role: Role, assignment: WorkerAssignment): Promise<Set<
     store,
     leaseStore: store,
     wakeup: { send() {} },
+    port: null,
     publicUrl: () => null,
     resources,
     startLoop(name) {

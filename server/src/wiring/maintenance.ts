@@ -32,13 +32,13 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
   startLoop('reclaim lost workers', async () => {
     // SDK workers may have sent their beats to this process alone: a process that stays up must decide which are dead.
     if (isStopping()) return 'idle'
-    const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
-    if (reclaimed > 0) {
+    const { count, more } = await reclaimLost({ clock: world.clock, maintenance }, watch)
+    if (count > 0) {
       onReady()
       // Some of its executions may have ended: lost too often, or cancelled.
       wakeup.send('waiting')
     }
-    return 'idle'
+    return more ? 'more' : 'idle'
   })
   startLoop('wake retries', () => wakeReady({ ...world, maintenance, onReady }))
   const onPlanned = () => wakeup.send('changes')
@@ -70,7 +70,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
 }
 
 function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
-  const { jobs, jobVersions, deadLetters, operations, requests, runSteps, dailyPartitions } = store
+  const { jobs, jobVersions, deadLetters, operations, requests, runSteps, workers, dailyPartitions } = store
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -96,6 +96,7 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
     const answers = await requests.prune(prunedMax)
     const ended = await operations.prune(prunedMax)
     const runs = await runSteps.prune(prunedMax)
-    return [answers, ended, runs].includes(prunedMax) ? 'more' : 'idle'
+    const gone = await workers.prune(prunedMax)
+    return [answers, ended, runs, gone].includes(prunedMax) ? 'more' : 'idle'
   })
 }

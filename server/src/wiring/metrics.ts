@@ -21,9 +21,8 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
     Object.fromEntries(Object.entries(await gauges.queue()).map(([band, values]) => [band, pick(values)]))
 
   metrics.gauges({ name: 'carillon_workers', help: 'Workers by state.', label: 'state' }, async () => {
-    const counts: Record<string, number> = { ACTIVE: 0, DRAINING: 0, DEAD: 0 }
-    for (const { status } of await workers.list({ tenantId: null })) counts[status]! += 1
-    return counts
+    const { active, draining, silent } = await workers.count({ tenantId: null })
+    return { ACTIVE: active, DRAINING: draining, DEAD: silent }
   })
   metrics.gauges(
     {

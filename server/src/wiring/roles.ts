@@ -21,6 +21,8 @@ export interface RoleDeps {
   leaseStore: LeasePorts
   wakeup: Wakeup
   startLoop: StartLoop
+  /** The port on which this process listens; null: none, or not known yet. */
+  port: number | null
   /** Where targets reach the API; null: not known. */
   publicUrl: () => string | null
   /** Everything to close at the end, last one first. */

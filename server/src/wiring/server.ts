@@ -85,7 +85,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
   const leaseStore = openPostgresStore(leaseDatabase)
   const running = await startRoles(
-    { config, world, store, leaseStore, wakeup, startLoop, publicUrl, resources },
+    { config, world, store, leaseStore, wakeup, startLoop, port: portOf(options), publicUrl, resources },
     { createAssignment: (deps) => assignExecutors(config, deps, null), ...options },
   )
   let drainedByMs = 0
@@ -127,6 +127,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       })
     },
   }
+}
+
+/** A port that the system is to choose is not known before the worker registers. */
+function portOf({ roles, config: { port } }: ServerOptions): number | null {
+  return roles.includes('api') && port !== 0 ? port : null
 }
 
 /** Where the first process listens, as another one knows it. */

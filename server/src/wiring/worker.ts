@@ -46,7 +46,7 @@ export interface WorkerRoleDeps extends RoleDeps {
 }
 
 export async function startWorker(
-  { config, world, store, leaseStore, wakeup, startLoop, publicUrl, isBackpressured }: WorkerRoleDeps,
+  { config, world, store, leaseStore, wakeup, startLoop, port, publicUrl, isBackpressured }: WorkerRoleDeps,
   held: WorkerAssignment = { kind: 'http', capacity: httpCapacity, executors: {} },
 ): Promise<RunningWorker> {
   const { queue, graphRuns, attempts, logs, secrets, routes } = store
@@ -74,7 +74,7 @@ export async function startWorker(
         if (handedBack) wakeup.send('queue')
       },
     },
-    { ...placeOf(held, routes), outageMs: config.outageMs },
+    { ...placeOf(held, routes), port, outageMs: config.outageMs },
   )
   // A server that says it is ready has registered its worker.
   await retryUntilAvailable(world, () => worker.lease.beat())
@@ -102,7 +102,7 @@ export async function startWorker(
   }
 }
 
-function placeOf(held: WorkerAssignment, routes: Routes): Omit<WorkerOptions, 'outageMs'> {
+function placeOf(held: WorkerAssignment, routes: Routes): Omit<WorkerOptions, 'port' | 'outageMs'> {
   const { capacity } = held
   if (held.kind !== 'handlers') return { labels: [], capacity }
   const { tenantId, handlers, labels } = held

@@ -10,7 +10,7 @@ function setup() {
   const workers = new MemoryWorkers(world.clock)
   const options: LeaseOptions = {
     ...{ version: '1.0.0', labels: [], capacity: 2_000 },
-    ...{ tenantId: null, executors: ['http'], handlers: [] },
+    ...{ tenantId: null, port: null, executors: ['http'], handlers: [] },
   }
   const lost: string[] = []
   const deps = { ...world, leases: workers, currentLoad: () => 7, onLost: () => void lost.push('lost') }
@@ -55,21 +55,20 @@ test('a worker that was declared dead comes back under a new id', async () => {
   assert.notEqual(fresh!.workerId, old!.workerId)
 })
 
-test('a draining worker shows that it drains, and a released one is gone', async () => {
+test('a draining worker shows that it drains, and a released one that it left', async () => {
   const { workers, lease } = setup()
   await lease.beat()
   await lease.drain()
   assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'DRAINING')
   await lease.release()
-  assert.deepEqual(await workers.list({ tenantId: null }), [])
+  assert.deepEqual([(await workers.list({ tenantId: null }))[0]!.status, await workers.watch()], ['LEFT', []])
   await lease.release()
 })
 
 test('a lease is fresh only while no other process can have declared it dead', async () => {
-  const { world, workers, lease } = setup()
+  const { world, lease } = setup()
   assert.equal(lease.isFresh(), false)
   await lease.beat()
-  assert.equal((await workers.list({ tenantId: null }))[0]!.currentLoad, 7)
   await world.advance(7_999)
   assert.equal(lease.isFresh(), true)
   await world.advance(1)

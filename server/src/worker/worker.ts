@@ -59,6 +59,8 @@ export interface WorkerOptions {
   /** The tenant of `handlers`, the handlers that it runs. Default: none. */
   tenantId?: string
   handlers?: readonly string[]
+  /** Where this process listens for HTTP. Default null: it does not. */
+  port?: number | null
   /** How long attempts may go on without a renewed lease. */
   outageMs: number
   cancelGraceMs?: number
@@ -90,7 +92,7 @@ export class Worker {
     const isIsolated = kinds.some((kind) => EXECUTOR_KINDS[kind].isolates)
     const executors: Executor[] = isIsolated ? kinds : ['http', ...kinds]
     const { routes = executors.flatMap((kind) => EXECUTOR_KINDS[kind].route ?? []) } = options
-    const { tenantId = null, handlers = [] } = options
+    const { tenantId = null, handlers = [], port = null } = options
     this.#deps = deps
     this.#outageMs = outageMs
     this.lease = new WorkerLease(
@@ -101,7 +103,7 @@ export class Worker {
         currentLoad: () => Math.min(capacity, this.inFlight.size),
         onLost: (workerId) => this.#abandon(workerId),
       },
-      { version: deps.version, labels, capacity, tenantId, executors, handlers },
+      { port, version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
     this.#signer = new CallSigner(deps.secrets)
     this.#updates = new AttemptUpdates({

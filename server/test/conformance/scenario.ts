@@ -159,7 +159,7 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
   async function addWorker(changes: Partial<Worker> = {}): Promise<string> {
     const workerId = ids.next()
     const ours = { tenantId: null, executors: ['http'], handlers: [] } as const
-    const rest = { host: 'host-a', version: '1.2.3', labels: [], capacity: 50 }
+    const rest = { host: 'host-a', port: null, version: '1.2.3', labels: [], capacity: 50 }
     await leases.register({ workerId, ...ours, ...rest, ...changes })
     return workerId
   }
@@ -342,6 +342,7 @@ export const allExecutions: ExecutionQuery = {
   kind: null,
   errorType: null,
   deadLetter: null,
+  workerId: null,
   tag: null,
   q: null,
   from: null,

@@ -21,7 +21,10 @@ export interface StoreBundle extends ScenarioStore {
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
   addTenant(weight: number): Promise<string>
-  /** Makes the lease of every worker and of every process with the role `history` look as if its last beat were this much older. */
+  /**
+   * Makes the lease of every worker and of every process with the role `history` look as if its last beat were this much
+   * older, and the end of workers that are gone.
+   */
   ageLeases(ms: number): Promise<void>
   /** Makes all that was recorded look this many days older. */
   ageHistory(days: number): Promise<void>
@@ -96,6 +99,8 @@ export function bundlePostgres({
     async ageLeases(ms) {
       for (const table of ['workers', 'history_processes'])
         await client.query(`UPDATE ${table} SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
+      const older = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
+      await client.query(`UPDATE former_workers SET ${older('ended_at')}, ${older('shown_until')}`, [ms])
     },
     async ageHistory(days) {
       await ageAttempts(client, days * 1_440)

@@ -105,7 +105,16 @@ class Reader {
   #query(dice: Dice, whose: Pick<ExecutionQuery, 'tenantId' | 'jobId'>): ExecutionQuery {
     const status = dice.pick([null, null, 'PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const)
     const kind = dice.pick([null, null, null, 'slot', 'dependency', 'retry'] as const)
-    const rest = { errorType: null, deadLetter: null, tag: null, q: null, from: null, to: null, before: null }
+    const rest = {
+      errorType: null,
+      deadLetter: null,
+      workerId: null,
+      tag: null,
+      q: null,
+      from: null,
+      to: null,
+      before: null,
+    }
     return { ...whose, status, kind, ...rest, limit: dice.between(1, pageMax) }
   }
 }

@@ -46,8 +46,10 @@ const QUERIES: Readonly<Record<string, string>> = {
     edges, resumes, replaced, created_at, finished_at FROM graph_runs`,
   run_roots: 'SELECT * FROM run_roots',
   run_notes: 'SELECT run_id, what, job_id, execution_id, at, message FROM run_notes',
-  workers: `SELECT worker_id, tenant_id, host, version, labels, executors, handlers, capacity, current_load, status, beats,
+  workers: `SELECT worker_id, tenant_id, host, port, version, labels, executors, handlers, capacity, current_load, status, beats,
     registered_at, beat_at FROM workers`,
+  former_workers: `SELECT worker_id, tenant_id, host, port, version, labels, executors, handlers, capacity, status,
+    registered_at, beat_at, ended_at, shown_until FROM former_workers`,
   schedulers: 'SELECT scheduler_id, beats FROM schedulers',
   partitions: 'SELECT * FROM partitions',
   logs: 'SELECT tenant_id, execution_id, attempt, first_line, lines FROM logs',
@@ -83,6 +85,9 @@ function rowsOf(store: MemoryStore): Record<string, Row[]> {
       [...ids].map((job_id) => ({ partition_id, job_id })),
     ),
     workers: [...store.leases.values()].map(({ batches: _, live: __, ...lease }) => toColumns(lease)),
+    former_workers: [...store.formerWorkers.values()].map(({ currentLoad: _, ...worker }) =>
+      toColumns(worker),
+    ),
     schedulers: [...store.schedulers].map(([scheduler_id, beats]) => ({ scheduler_id, beats })),
     partitions: store.holders.map((scheduler_id, partition_id) => ({ partition_id, scheduler_id })),
   }

@@ -201,7 +201,7 @@ export const works: Record<string, Work> = {
 
   async 'leases of workers and schedulers'({ s, client }, twice) {
     const workerId = s.ids.next()
-    const worker = { workerId, host: 'a', version: '1', labels: [], capacity: 1, tenantId: null }
+    const worker = { workerId, host: 'a', port: null, version: '1', labels: [], capacity: 1, tenantId: null }
     await twice(({ leases }) => leases.register({ ...worker, executors: ['http'], handlers: [] }))
     const load = { status: 'ACTIVE', currentLoad: 0 } as const
     assert.equal(await twice(({ leases }) => leases.beat(workerId, load)), 'held')

@@ -20,6 +20,7 @@ const elsewhere: Record<string, readonly string[]> = {
     'deleteOldRuns',
     'forgetRevokedKeys',
     'pruneFailureGroups',
+    'pruneFormerWorkers',
     'pruneJobActivity',
     'pruneLateSlots',
     'pruneLogs',

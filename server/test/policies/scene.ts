@@ -110,7 +110,15 @@ async function executionsOf(
   { executions }: ReturnType<typeof openMemoryStore>,
   { jobId }: NewJob,
 ): Promise<ExecutionSummary[]> {
-  const none = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+  const none = {
+    status: null,
+    kind: null,
+    errorType: null,
+    deadLetter: null,
+    workerId: null,
+    tag: null,
+    q: null,
+  }
   const all = { from: null, to: null, before: null, limit: 10_000 }
   const page = await executions.listExecutions({ tenantId: defaultTenantId, jobId, ...none, ...all })
   return page!.executions.toSorted((a, b) => a.slot - b.slot || (a.executionId < b.executionId ? -1 : 1))

@@ -6,7 +6,8 @@ import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
 import { claimWork } from '../../src/postgres/queue/queue.sql.ts'
-import { deleteReclaimed, lockSilentWorker } from '../../src/postgres/queue/reclaim.sql.ts'
+import { lockSilentWorker } from '../../src/postgres/queue/reclaim.sql.ts'
+import { deleteWorker } from '../../src/postgres/queue/workers.sql.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
@@ -125,7 +126,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  for (const statement of [lockSilentWorker, deleteReclaimed]) {
+  for (const statement of [lockSilentWorker, deleteWorker]) {
     test(`PostgreSQL ${version}: reclaim×claim: a claim after ${statement.name} fails, and takes nothing`, async (t) => {
       const race = await createRace(t, version)
       const { s, client, first, second, waiting } = race

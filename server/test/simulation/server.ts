@@ -113,6 +113,7 @@ export class SimulatedServer {
       store: ports,
       leaseStore: ports,
       wakeup: this.#wakeup,
+      port: null,
       publicUrl: () => 'https://carillon.example',
       resources: this.#resources,
     }

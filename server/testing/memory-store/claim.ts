@@ -1,4 +1,5 @@
 // Claiming in memory: whole batches while they fit, then single executions out of the next.
+import { fitToRoom } from '../../src/domain/queue/claim-room.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { suspectHost } from '../../src/domain/queue/route.ts'
 import type {
@@ -16,6 +17,18 @@ import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
 export function claim(store: MemoryStore, order: ClaimOrder): Claimed {
+  if (order.withinCapacity !== true) return claimAll(store, order)
+  const lease = leaseOf(store, order.workerId)
+  const room = lease.capacity - heldCount(lease)
+  return room <= 0 ? { batches: [], live: [], isFull: true } : claimAll(store, fitToRoom(order, room))
+}
+
+/** Executions that a worker holds, in batches and alone. */
+export function heldCount({ batches, live }: LeaseRow): number {
+  return [...batches].reduce((sum, { entries }) => sum + entries.length, live.size)
+}
+
+function claimAll(store: MemoryStore, order: ClaimOrder): Claimed {
   const taken: Claimed = { batches: [], live: [] }
   for (const { lane, count } of order.lanes) claimLane(store, order, { lane, count }, taken)
   for (const { host, count } of order.hosts) {

@@ -115,7 +115,7 @@ export class MemoryExecutions implements Executions {
   }
 
   #isWanted(one: ExecutionSummary, job: JobRow, query: ExecutionQuery): boolean {
-    const { status, kind, errorType, deadLetter, tag, q, from, to } = query
+    const { status, kind, errorType, deadLetter, workerId, tag, q, from, to } = query
     // Of the latest attempt that ended, also while the next one runs.
     const last = this.#store.log.of(one.executionId).at(-1)
     const error = last?.error
@@ -125,6 +125,7 @@ export class MemoryExecutions implements Executions {
       (kind === null || one.kind === kind) &&
       (errorType === null || error?.type === errorType) &&
       (deadLetter === null || one.deadLetter === deadLetter) &&
+      (workerId === null || one.workerId === workerId) &&
       (tag === null || job.versions.get(job.version)!.tags.includes(tag)) &&
       (q === null || hasText(job, q) || said.toLowerCase().includes(q.toLowerCase())) &&
       (from === null || one.slot >= from) &&

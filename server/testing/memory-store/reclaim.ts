@@ -6,6 +6,7 @@ import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { lossesMax, workerLostMessage } from '../../src/domain/queue/retry.ts'
 import { suspectHost } from '../../src/domain/queue/route.ts'
+import { forgetWorker } from './forget-worker.ts'
 import { atRest } from './insert-live.ts'
 import { cancelledEnd, recordAttempt, settledOf } from './record-attempt.ts'
 import type { LiveRow } from './rows.ts'
@@ -29,7 +30,7 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledA
     else store.changeLive(row, { ...atRest, state: 'ready', losses, host: hostAfter(row) })
     settled.push(settledOf(store, row.executionId))
   }
-  store.leases.delete(workerId)
+  forgetWorker(store, lease, 'DEAD')
   return settled
 }
 

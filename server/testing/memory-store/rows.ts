@@ -14,7 +14,7 @@ import type { Operation } from '../../src/domain/jobs/operation.ts'
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../src/domain/queue/execution.ts'
 import type { OwedSlots } from '../../src/domain/queue/release.ts'
 import type { ErrorType } from '../../src/domain/queue/retry.ts'
-import type { Worker, WorkerStatus } from '../../src/domain/queue/worker.ts'
+import type { FormerStatus, Worker, WorkerStatus, WorkerView } from '../../src/domain/queue/worker.ts'
 import type { Calendars } from '../../src/domain/schedule/exclusions.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { DeadLetter } from '../../src/ports/dead-letters.ts'
@@ -190,6 +190,12 @@ export interface LeaseRow extends Worker {
   beatAt: EpochMs
   batches: Set<BatchRow>
   live: Set<LiveRow>
+}
+
+/** A worker that is gone, as people see it. */
+export interface FormerWorkerRow extends WorkerView {
+  status: FormerStatus
+  shownUntil: EpochMs
 }
 
 /** The log of a single attempt. */

@@ -21,6 +21,7 @@ import type {
   CalendarRow,
   CursorRow,
   DeadLetterRow,
+  FormerWorkerRow,
   GraphRunRow,
   JobRow,
   LeaseRow,
@@ -67,6 +68,8 @@ export class MemoryStore {
   /** Runs of which a root is still to fire. */
   readonly unfiredRuns = new Set<string>()
   readonly leases = new Map<string, LeaseRow>()
+  /** By id: workers that died or left and are still shown. */
+  readonly formerWorkers = new Map<string, FormerWorkerRow>()
   readonly operations = new Map<string, OperationRow>()
   /** By tenant and name, with a space between. */
   readonly calendars = new Map<string, CalendarRow>()

@@ -6,14 +6,22 @@ import {
   type WorkerStatus,
   type WorkerView,
   workerLeaseMs,
-  workersMax,
+  workersPerTenantMax,
 } from '../../src/domain/queue/worker.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Maintenance } from '../../src/ports/maintenance.ts'
-import type { Workers } from '../../src/ports/workers.ts'
+import {
+  type RegisteredWorker,
+  type WorkerCounts,
+  type WorkerQuery,
+  type Workers,
+  workersPerPage,
+} from '../../src/ports/workers.ts'
+import { heldCount } from './claim.ts'
+import { forgetWorker } from './forget-worker.ts'
 import { reclaim } from './reclaim.ts'
-import type { LeaseRow } from './rows.ts'
+import type { FormerWorkerRow, LeaseRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import { MemoryStore } from './store.ts'
 
@@ -48,33 +56,76 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     if (lease === undefined) return
     // As PostgreSQL's foreign keys have it.
     if (lease.batches.size + lease.live.size > 0) throw new Error(`worker ${workerId} still holds executions`)
-    this.#store.leases.delete(workerId)
+    forgetWorker(this.#store, lease, 'LEFT')
   }
 
   async watch(): Promise<Beat[]> {
     const beats = [...this.#store.leases.values()].map(({ workerId, beats }) => ({ workerId, beats }))
-    return beats.toSorted((a, b) => compareText(a.workerId, b.workerId)).slice(0, workersMax)
+    return beats.toSorted((a, b) => compareText(a.workerId, b.workerId))
   }
 
   async reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'> {
     return reclaim(this.#store, lease)
   }
 
-  async list({ tenantId }: { tenantId: string | null }): Promise<WorkerView[]> {
-    return [...this.#store.leases.values()]
-      .filter((lease) => tenantId === null || lease.tenantId === tenantId)
-      .toSorted((a, b) => a.registeredAt - b.registeredAt || compareText(a.workerId, b.workerId))
-      .slice(0, workersMax)
-      .map((lease) => this.#viewOf(lease))
+  async list(query: WorkerQuery): Promise<WorkerView[]> {
+    const { tenantId, ours = false, status, after = null, limit = workersPerPage } = query
+    return [...this.#registered(), ...this.#shown()]
+      .filter((one) => (ours ? one.tenantId === null : tenantId === null || one.tenantId === tenantId))
+      .filter((one) => status === undefined || one.status === status)
+      .filter(({ workerId }) => after === null || workerId > after)
+      .toSorted((a, b) => compareText(a.workerId, b.workerId))
+      .slice(0, limit)
   }
 
-  async find(tenantId: string, workerId: string): Promise<WorkerView | null> {
+  async find(tenantId: string, workerId: string): Promise<RegisteredWorker | null> {
     const lease = this.#store.leases.get(workerId)
-    return lease?.tenantId === tenantId ? this.#viewOf(lease) : null
+    if (lease?.tenantId !== tenantId) return null
+    const { currentLoad: _load, endedAt: _ended, ...worker } = this.#viewOf(lease)
+    return worker
   }
 
-  #viewOf({ beats: _beats, batches: _batches, live: _live, ...lease }: LeaseRow): WorkerView {
+  async count({ tenantId }: { tenantId: string | null }): Promise<WorkerCounts> {
+    const isOf = (one: WorkerView) => tenantId === null || one.tenantId === tenantId
+    const registered = this.#registered().filter(isOf)
+    const alive = registered.filter(({ status }) => status !== 'DEAD')
+    const active = alive.filter(({ status }) => status === 'ACTIVE').length
+    return {
+      active,
+      draining: alive.length - active,
+      silent: registered.length - alive.length,
+      deadLastHour: this.#shown().filter((one) => isOf(one) && one.status === 'DEAD').length,
+      capacity: alive.reduce((sum, one) => sum + one.capacity, 0),
+      running: alive.reduce((sum, one) => sum + one.currentLoad, 0),
+    }
+  }
+
+  async countRegistered(tenantId: string): Promise<number> {
+    const own = [...this.#store.leases.values()].filter((one) => one.tenantId === tenantId)
+    return Math.min(own.length, workersPerTenantMax)
+  }
+
+  async prune(limit: number): Promise<number> {
+    const { formerWorkers } = this.#store
+    const old = [...formerWorkers.values()].filter(({ shownUntil }) => shownUntil <= this.#store.now())
+    const pruned = old.slice(0, limit)
+    for (const { workerId } of pruned) formerWorkers.delete(workerId)
+    return pruned.length
+  }
+
+  #registered(): WorkerView[] {
+    return [...this.#store.leases.values()].map((lease) => this.#viewOf(lease))
+  }
+
+  #shown(): WorkerView[] {
+    const shown = [...this.#store.formerWorkers.values()].filter((one) => one.shownUntil > this.#store.now())
+    return shown.map(({ shownUntil: _until, ...view }: FormerWorkerRow) => view)
+  }
+
+  #viewOf(lease: LeaseRow): WorkerView {
+    const { beats: _beats, batches: _batches, live: _live, ...worker } = lease
     const deadBefore = this.#store.now() - workerLeaseMs
-    return { ...lease, status: lease.beatAt < deadBefore ? 'DEAD' : lease.status }
+    const status = lease.beatAt < deadBefore ? 'DEAD' : lease.status
+    return { ...worker, status, currentLoad: Math.min(lease.capacity, heldCount(lease)), endedAt: null }
   }
 }

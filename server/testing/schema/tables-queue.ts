@@ -80,9 +80,22 @@ const activeTables: readonly TableNote[] = [
     retention: 'until it stops, or its beats stand still for 10 s',
     columns: {
       tenant_id: 'null: a worker of this installation; else the tenant whose handlers it runs',
+      port: 'where its process listens for HTTP; null: it does not, or does not say',
+      current_load: 'as the worker counts it, for programs of an older version',
       executors: 'kinds of execution it runs',
       handlers: 'names of the handlers it has',
       generation: 'the batch format that the program reads: see connection/generation.ts',
+    },
+  },
+  {
+    table: 'former_workers',
+    purpose: 'Workers that died or left, for people to see. A row gives no right to act.',
+    growth: 'one row a worker that ends; at most 10,000 dead ones a tenant and 1,000 that left',
+    retention: 'an hour after a death, 10 minutes after a leave',
+    columns: {
+      tenant_id: 'null: a worker of this installation',
+      ended_at: 'when it was declared dead or left',
+      shown_until: 'from then on it is neither shown nor kept',
     },
   },
   {

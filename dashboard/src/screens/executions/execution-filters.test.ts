@@ -7,6 +7,7 @@ test('all that match can be cancelled only when some have not ended, and never a
   assert.deepEqual(cancelFilterOf({ tag: 'a' }), { tag: 'a' })
   assert.equal(cancelFilterOf({ status: 'FAILED' }), null)
   assert.equal(cancelFilterOf({ dead_letter: 'true', tag: 'a' }), null)
+  assert.equal(cancelFilterOf({ worker_id: 'w', tag: 'a' }), null)
   assert.equal(cancelFilterOf({}), null)
 })
 

@@ -7,6 +7,7 @@ export const filterNames = [
   'q',
   'tag',
   'job_id',
+  'worker_id',
   'dead_letter',
   'range',
   'start_date',
@@ -18,7 +19,8 @@ const unendedStatuses = ['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING
 /** The filter of a cancel of all that match; null: nothing that matches can be cancelled, or all would be. */
 export function cancelFilterOf(query: Readonly<Record<string, string>>): Record<string, string> | null {
   const { dead_letter, ...filter } = query
-  if (dead_letter === 'true') return null
+  // A cancel does not know workers.
+  if (dead_letter === 'true' || filter['worker_id'] !== undefined) return null
   if (filter['status'] !== undefined && !unendedStatuses.includes(filter['status'])) return null
   return Object.keys(filter).length === 0 ? null : filter
 }

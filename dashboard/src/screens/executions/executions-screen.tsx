@@ -19,7 +19,7 @@ import { BulkActions } from './bulk-actions.tsx'
 import { DurationBar } from './duration-bar.tsx'
 import { filterNames } from './execution-filters.ts'
 import { freshMax, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
-import { JobFilter, TimeRange } from './more-filters.tsx'
+import { JobFilter, TimeRange, WorkerFilter } from './more-filters.tsx'
 import './executions.css'
 
 const statuses = EXECUTION_STATUSES.filter((status) => status !== 'SKIPPED')
@@ -52,6 +52,7 @@ export function ExecutionsScreen() {
         />
         <TimeRange />
         <JobFilter />
+        <WorkerFilter />
         <StatusChips statuses={statuses} />
       </FilterBar>
       <DataTable

@@ -1,9 +1,10 @@
-// When, and of which job. A job comes from a link, so here it is only named and taken away.
+// When, of which job and of which worker. Job and worker come from links, so here they are only named and taken away.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Select } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { rangeOptions, useFilters } from '../../lib/filters.ts'
+import { shortId } from '../../lib/format.ts'
 
 export function TimeRange() {
   const [filters, change] = useFilters()
@@ -60,6 +61,24 @@ export function JobFilter() {
   return (
     <button type="button" className="chip" aria-pressed="true" onClick={() => change({ job_id: undefined })}>
       Job: {found.data?.name ?? jobId} <Icon name="cross" />
+      <span className="unseen">take away</span>
+    </button>
+  )
+}
+
+export function WorkerFilter() {
+  const [filters, change] = useFilters()
+  const workerId = filters['worker_id']
+  if (workerId === undefined) return null
+  return (
+    <button
+      type="button"
+      className="chip"
+      aria-pressed="true"
+      title={workerId}
+      onClick={() => change({ worker_id: undefined })}
+    >
+      Worker: {shortId(workerId)} <Icon name="cross" />
       <span className="unseen">take away</span>
     </button>
   )

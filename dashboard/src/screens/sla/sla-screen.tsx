@@ -211,7 +211,7 @@ function Queue({ sla: { queue } }: { sla: Sla }) {
 
 function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
   const isOperator = useSession().data?.operator === true
-  const { count, running, capacity, utilisation } = workers
+  const { count, draining, dead_last_hour: dead, running, capacity, utilisation } = workers
   return (
     <FigureCard
       title="Workers"
@@ -223,6 +223,15 @@ function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
             ? 'With a heartbeat in the last 10 s.'
             : 'Your own, with a heartbeat in the last 10 s; those of the installation are not counted.',
           { unit: count === 1 ? 'worker' : 'workers', isBad: isOperator && count === 0 },
+        ],
+        Draining: [
+          formatCount(draining),
+          'Of the live ones: they finish their executions and claim no more.',
+        ],
+        Dead: [
+          formatCount(dead),
+          'Without a heartbeat for 10 s, in the last hour. Their executions ran elsewhere.',
+          { unit: dead === 1 ? 'worker' : 'workers', isBad: dead > 0 },
         ],
         Utilisation: [
           utilisation === null ? 'none' : formatShare(utilisation),

@@ -1,6 +1,8 @@
 // The workers that run attempts, and the schedulers that fire the partitions of all jobs.
 import type { PartitionList } from '@carillon/contract/partition.ts'
 import type { WorkerList } from '@carillon/contract/worker.ts'
+import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
 import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
@@ -24,18 +26,11 @@ export function WorkersScreen() {
   const isOperator = session.data?.operator === true
   const workers = useGet<WorkerList>('/workers', { everyMs })
   const partitions = useGet<PartitionList>('/partitions', { everyMs, enabled: isOperator })
-  const all = workers.data?.workers ?? []
-  const alive = all.filter(({ status }) => status !== 'DEAD')
-  const capacity = alive.reduce((sum, worker) => sum + worker.capacity, 0)
-  const running = alive.reduce((sum, worker) => sum + worker.current_load, 0)
+  const all = useMemo(() => inOrder(workers.data?.workers ?? []), [workers.data])
   return (
     <Page
       title="Workers"
-      lead={
-        all.length === 0
-          ? 'Who runs attempts.'
-          : `${plural(alive.length, 'worker')} alive, ${formatCount(running)} of ${formatCount(capacity)} executions running.`
-      }
+      lead={workers.data === undefined || all.length === 0 ? 'Who runs attempts.' : leadOf(workers.data)}
     >
       <DataTable
         label="Workers"
@@ -57,6 +52,24 @@ export function WorkersScreen() {
       )}
     </Page>
   )
+}
+
+/** Workers that are gone come last, the latest first. */
+function inOrder(workers: readonly Worker[]): Worker[] {
+  const gone = workers.filter(({ ended_at }) => ended_at !== null)
+  gone.sort((a, b) => (a.ended_at! < b.ended_at! ? 1 : -1))
+  return [...workers.filter(({ ended_at }) => ended_at === null), ...gone]
+}
+
+function leadOf({ workers, counts, next_cursor }: WorkerList): string {
+  const { active, draining, dead_last_hour: dead, running, capacity } = counts
+  const others = [
+    ...(draining > 0 ? [`${formatCount(draining)} draining`] : []),
+    ...(dead > 0 ? [`${formatCount(dead)} dead in the last hour`] : []),
+  ]
+  const alive = [`${plural(active, 'worker')} active`, ...others].join(', ')
+  const shown = next_cursor === null ? '' : ` The first ${formatCount(workers.length)} are shown.`
+  return `${alive}; ${formatCount(running)} of ${formatCount(capacity)} executions running.${shown}`
 }
 
 const columns: Column<Worker>[] = [
@@ -88,30 +101,40 @@ const columns: Column<Worker>[] = [
 
 function HostCell({ worker }: { worker: Worker }) {
   const isPhone = useIsPhone()
-  const { host, version, worker_id, tenant_id, current_load, capacity } = worker
+  const { host, port, version, worker_id, tenant_id, current_load, capacity } = worker
   const whose = tenant_id === null ? 'part of the installation' : "a tenant's own"
   return (
     <span className={isPhone ? 'two-lines' : ''} title={`${worker_id}, ${whose}`}>
       <span>
-        {host} <span className="dim">{version}</span>
+        {port === null ? host : `${host}:${port}`} <span className="dim">{version}</span>
       </span>{' '}
       <span className="dim">
         {isPhone
           ? `${formatCount(current_load)} / ${formatCount(capacity)} running`
           : `${shortId(worker_id)}${tenant_id === null ? '' : ', own'}`}
-      </span>
+      </span>{' '}
+      <Link to="/executions" search={{ worker_id } as never} title="Executions of this worker">
+        executions
+      </Link>
     </span>
   )
 }
 
 function WorkerStatus({ worker: { status } }: { worker: Worker }) {
   if (status === 'DEAD') return <Status status="LOST" label="dead" />
+  if (status === 'LEFT') return <Status status="CANCELLED" label="left" />
   if (status === 'DRAINING') return <Status status="PAUSED" label="draining" />
   return <Status status="ACTIVE" label="alive" />
 }
 
-function Lease({ worker: { status, last_heartbeat } }: { worker: Worker }) {
+function Lease({ worker: { status, last_heartbeat, ended_at } }: { worker: Worker }) {
   const leftMs = leaseLeftMs(last_heartbeat, useNow())
+  if (ended_at !== null)
+    return (
+      <span className="dim">
+        ended <Time at={ended_at} />
+      </span>
+    )
   if (status === 'DEAD' || leftMs === 0) {
     return (
       <span className="dim">

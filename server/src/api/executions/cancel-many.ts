@@ -27,7 +27,7 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
       const { tenantId, caller, body } = request
       const filter = toExecutionFilter(body.filter)
       return answerWrite<Operation>(deps, request, reply, async (stores) => {
-        const all = { tenantId, ...filter, deadLetter: null, before: null, limit: totalMax }
+        const all = { tenantId, ...filter, deadLetter: null, workerId: null, before: null, limit: totalMax }
         const { executionIds, next } = await stores.control.findUnended(all)
         return startOperation(stores.operations, {
           operationId: ids.next(),

@@ -76,8 +76,9 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       if (query.status === 'SKIPPED') {
         throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
       }
-      const { job_id: jobId, tag = null, q = null } = query
-      const of = { tenantId, jobId: jobId?.toLowerCase() ?? null, tag, q }
+      const { job_id: jobId, worker_id: workerId, tag = null, q = null } = query
+      const ids = { jobId: jobId?.toLowerCase() ?? null, workerId: workerId?.toLowerCase() ?? null }
+      const of = { tenantId, ...ids, tag, q }
       // Without a job there is no list that could be missing; with one that is not there, nothing is found.
       const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
       return {
@@ -112,7 +113,7 @@ async function listExecutions(
   { executions }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
-  const of = { tenantId, jobId, tag: null, q: null }
+  const of = { tenantId, jobId, workerId: null, tag: null, q: null }
   const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
   if (page === null) return null
   return {
@@ -122,7 +123,9 @@ async function listExecutions(
 }
 
 /** The conditions that both lists accept. */
-function conditionsOf(query: ExecutionListQuery): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'tag' | 'q'> {
+function conditionsOf(
+  query: ExecutionListQuery,
+): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'workerId' | 'tag' | 'q'> {
   return {
     status: query.status ?? null,
     kind: query.kind ?? null,

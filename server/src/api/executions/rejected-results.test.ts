@@ -89,8 +89,8 @@ test('a completion by the token of an attempt that is over is refused, and the l
   const { executionIds } = await triggerMany({ call }, 1, { execution })
   const [executionId] = executionIds
   const workerId = '019b7a00-4c00-7000-8000-0000000000b1'
-  const worker = { workerId, tenantId: null, host: 'h', version: '1', labels: [], handlers: [], capacity: 1 }
-  await memory.leases.register({ ...worker, executors: ['http'] })
+  const worker = { workerId, tenantId: null, host: 'h', port: null, version: '1', handlers: [], capacity: 1 }
+  await memory.leases.register({ ...worker, labels: [], executors: ['http'] })
   const { lanes } = await memory.queue.waiting(['server'], 10)
   const share = lanes.map(({ lane }) => ({ lane, count: 1 }))
   await memory.queue.claim({ workerId, routes: ['server'], lanes: share, hosts: [], batchesMax: 10 })

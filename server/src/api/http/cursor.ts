@@ -19,6 +19,7 @@ type List =
   | 'logs'
   | 'graph_runs'
   | 'versions'
+  | 'workers'
 
 export interface PageQuery {
   limit?: number

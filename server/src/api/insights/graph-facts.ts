@@ -81,7 +81,15 @@ async function findLast(
   { tenantId, jobId }: JobView,
   bounds: Pick<ExecutionQuery, 'from' | 'to'>,
 ): Promise<ExecutionSummary | null> {
-  const any = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+  const any = {
+    status: null,
+    kind: null,
+    errorType: null,
+    deadLetter: null,
+    workerId: null,
+    tag: null,
+    q: null,
+  }
   const page = await executions.listExecutions({ tenantId, jobId, ...any, ...bounds, before: null, limit: 1 })
   return page?.executions[0] ?? null
 }

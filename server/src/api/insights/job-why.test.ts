@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { WhyReply } from '@carillon/contract/slot.ts'
-import { assertProblem, runAll, setupApp, testWorker, testWorkerId } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp, testWorker } from '../../../test/app.ts'
 import { at, fireSlot } from '../../../test/fire.ts'
 
 async function setup(t: TestContext, changes: object = {}) {
@@ -123,8 +123,11 @@ test('without an instant it is told why nothing runs right now', async (t) => {
   assert.match((await why('2026-01-01T01:00:00Z')).answer, /but no worker is registered\.$/)
   await memory.leases.register(testWorker({ capacity: 5 }))
   assert.equal((await why()).reason, 'queued')
-  await memory.leases.beat(testWorkerId, { status: 'ACTIVE', currentLoad: 5 })
+  const { list } = memory.workers
+  memory.workers.list = async (query) =>
+    (await list.call(memory.workers, query)).map((one) => ({ ...one, currentLoad: 5 }))
   assert.match((await why()).answer, /but the one worker is at capacity\.$/)
+  memory.workers.list = list
   await goTo('2026-01-01T02:00:00Z')
   assert.equal((await fire('2026-01-01T02:00:00Z')).answer, 'buffered')
   const waits = await why()

@@ -2,8 +2,10 @@
 // domain/why/why.ts and domain/why/why-slot.ts.
 import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
+import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { JobView } from '../../domain/jobs/job.ts'
 import { isOfOpenRun } from '../../domain/queue/release.ts'
+import { type WorkerView, workersPerTenantMax } from '../../domain/queue/worker.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
 import { lateAfterMs } from '../../domain/scheduling/misfire.ts'
@@ -188,14 +190,14 @@ async function factsOfNow(
   const [underWay, graph, workers, last, after] = await Promise.all([
     deps.executions.underWay(job.tenantId, job.jobId),
     findGraph(deps, job),
-    deps.workers.list({ tenantId: null }),
+    listWorkersFor(deps, job),
     findBefore(ledger, epochMs(now + 1)),
     findAfter(ledger, now),
   ])
   // With its jitter the latest slot may not be due yet.
   const next = last?.status === 'SCHEDULED' ? last : after
   if (underWay === null) throw new Error(`the job ${job.jobId} is gone`)
-  const active = workers.filter((one) => one.status === 'ACTIVE' && canRun(one, job))
+  const active = workers.filter((one) => canRun(one, job))
   const free = active.reduce((sum, one) => sum + Math.max(0, one.capacity - one.currentLoad), 0)
   const run = schedule === null || next === null ? null : nextRun(schedule, epochMs(next.slot - 1))
   const isOut = next?.reason === 'exclusion'
@@ -217,6 +219,17 @@ async function factsOfNow(
     graph,
     ...(await factsOfRuns(deps, job, underWay, about)),
   }
+}
+
+/** Active workers that may have the right to run executions of the job: ours, and of its tenant where that matters. */
+async function listWorkersFor(
+  { workers }: JobWhyDeps,
+  { tenantId, execution }: JobView,
+): Promise<WorkerView[]> {
+  const status = 'ACTIVE'
+  const ours = await workers.list({ tenantId: null, ours: true, status })
+  if (EXECUTOR_KINDS[execution.type].canRun === undefined) return ours
+  return [...ours, ...(await workers.list({ tenantId, status, limit: workersPerTenantMax }))]
 }
 
 async function factsOfRuns(

@@ -27,7 +27,8 @@ test('where nothing happened yet no share is known', async (t) => {
   assert.deepEqual(throughput, { now_per_second: 0, peak_per_second: 0, peak_at: null })
   assert.deepEqual(queue, { depth: 0, depth_capped: false, oldest_seconds: null })
   assert.deepEqual(rates, { success: null, retry: null, dead_letter: null, timeout: null })
-  assert.deepEqual(workers, { count: 0, capacity: 0, running: 0, utilisation: null })
+  const none = { count: 0, active: 0, draining: 0, dead_last_hour: 0, capacity: 0, running: 0 }
+  assert.deepEqual(workers, { ...none, utilisation: null })
   const written = { attempts_per_day: 0, bytes_per_day: null }
   assert.deepEqual(history, [{ tier: 'hot', bytes: null, attempts_estimate: 0, ...written, oldest_at: null }])
 })
@@ -54,14 +55,25 @@ test('shares, throughput and waiting executions are reported for every window', 
   }
 })
 
-test('operators see all workers, a tenant its own', async (t) => {
-  const { sla, call, workers } = await setup(t)
+test('operators see all workers, a tenant its own: active, draining, and dead in the last hour', async (t) => {
+  const { sla, call, workers, memory, world } = await setup(t)
   await workers.register(testWorker({ capacity: 50 }))
   await call('POST', '/workers', { handlers: ['send'], capacity: 10 })
-  assert.deepEqual((await sla()).workers, { count: 2, capacity: 60, running: 0, utilisation: 0 })
+  const rest = { draining: 0, dead_last_hour: 0, running: 0, utilisation: 0 }
+  assert.deepEqual((await sla()).workers, { count: 2, active: 2, capacity: 60, ...rest })
   const { key } = (await call('POST', '/api-keys', { name: 'a', scopes: ['read'] })).json()
   const own = await sla('', { authorization: `Bearer ${key}` })
-  assert.deepEqual(own.workers, { count: 1, capacity: 10, running: 0, utilisation: 0 })
+  assert.deepEqual(own.workers, { count: 1, active: 1, capacity: 10, ...rest })
+  const [ours] = (await memory.maintenance.watch()).filter(
+    ({ workerId }) => workerId === testWorker().workerId,
+  )
+  await memory.maintenance.reclaim(ours!)
+  const [{ worker_id: workerId }] = (await call('GET', '/workers?status=ACTIVE')).json().workers
+  await call('POST', '/workers/heartbeat', { worker_id: workerId, status: 'DRAINING' })
+  const after = (await sla()).workers
+  assert.deepEqual([after.count, after.active, after.draining, after.dead_last_hour], [1, 0, 1, 1])
+  await world.advance(11_000)
+  assert.deepEqual([(await sla()).workers.dead_last_hour, (await sla()).workers.count], [2, 0])
 })
 
 test('a window that there is not is refused by name', async (t) => {

@@ -1,11 +1,11 @@
 // GET /api/v1/sla: whether everything is on time, from existing counts and from bounded queries.
 import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
 import type { FastifyInstance } from 'fastify'
-import type { WorkerView } from '../../domain/queue/worker.ts'
 import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { hourMs, minuteMs } from '../../lib/time/units.ts'
 import type { ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { StorePorts } from '../../ports/store.ts'
+import type { WorkerCounts } from '../../ports/workers.ts'
 import type { World } from '../../ports/world.ts'
 import { route } from '../http/route.ts'
 
@@ -62,7 +62,7 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
           dead_letter: shareOf(sum.deadLetters, ended),
           timeout: shareOf(sum.timedOut, ended),
         },
-        workers: countWorkers(await workers.list(of)),
+        workers: countWorkers(await workers.count(of)),
         history: [
           {
             tier: 'hot',
@@ -126,9 +126,15 @@ function perSecond(count: number, ms: number): number {
   return Math.round((count / ms) * 1_000 * 1_000) / 1_000
 }
 
-function countWorkers(all: readonly WorkerView[]): Sla['workers'] {
-  const alive = all.filter(({ status }) => status !== 'DEAD')
-  const capacity = alive.reduce((sum, one) => sum + one.capacity, 0)
-  const running = alive.reduce((sum, one) => sum + one.currentLoad, 0)
-  return { count: alive.length, capacity, running, utilisation: shareOf(running, capacity) }
+function countWorkers(counts: WorkerCounts): Sla['workers'] {
+  const { active, draining, silent, deadLastHour, capacity, running } = counts
+  return {
+    count: active + draining,
+    active,
+    draining,
+    dead_last_hour: silent + deadLastHour,
+    capacity,
+    running,
+    utilisation: shareOf(running, capacity),
+  }
 }

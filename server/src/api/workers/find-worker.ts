@@ -1,10 +1,9 @@
 // The worker that a request of the worker protocol is about: one of the tenant's own.
-import type { WorkerView } from '../../domain/queue/worker.ts'
-import type { Workers } from '../../ports/workers.ts'
+import type { RegisteredWorker, Workers } from '../../ports/workers.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
 
-export type OwnWorker = WorkerView & { tenantId: string }
+export type OwnWorker = RegisteredWorker & { tenantId: string }
 
 export async function requireWorker(
   workers: Pick<Workers, 'find'>,

@@ -283,3 +283,44 @@ test('more claims than it has room for are refused for a moment', async () => {
   assert.throws(() => claim('one more'), { code: 'UNAVAILABLE', retryAfterSeconds: 1 })
   desk.close()
 })
+
+test('a full worker is not asked about again before a second is over, unless it reports', async () => {
+  const { claim, deps, desk, waiting, world, wake } = setup()
+  waiting.set(routeOf('a'), 5)
+  const { claim: take } = deps.queue
+  let asked = 0
+  let isFull = true
+  deps.queue.claim = async (order) => {
+    asked += 1
+    return isFull ? { batches: [], live: [], isFull } : take(order)
+  }
+  const claiming = claim('w', { limit: 1 })
+  await world.advance(0)
+  for (let i = 0; i < 10; i++) {
+    wake()
+    await world.advance(1)
+  }
+  assert.equal(asked, 1)
+  await world.advance(1_000)
+  assert.equal(asked, 2)
+  isFull = false
+  desk.noteRoom('w')
+  assert.equal(sizeOf(await claiming), 1)
+  assert.deepEqual([asked, desk.parked], [3, 0])
+})
+
+test('a report that comes while the store counts is not missed', async () => {
+  const { claim, deps, desk, waiting, world } = setup()
+  waiting.set(routeOf('a'), 1)
+  const { claim: take } = deps.queue
+  let isFull = true
+  deps.queue.claim = async (order) => {
+    if (!isFull) return take(order)
+    isFull = false
+    desk.noteRoom('w')
+    return { batches: [], live: [], isFull: true }
+  }
+  const claiming = claim('w')
+  await world.advance(0)
+  assert.equal(sizeOf(await claiming), 1)
+})

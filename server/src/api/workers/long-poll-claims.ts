@@ -34,7 +34,8 @@ export interface ClaimWish {
   onUnclaimed: (claimed: Claimed) => void
 }
 
-export const parkedMax = 2_000
+/** Every worker that a tenant may have, at one server. */
+export const parkedMax = 10_000
 /** The floor: a hint that was lost costs at most this. */
 const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
@@ -50,9 +51,13 @@ const nothing: Claimed = { batches: [], live: [] }
 
 interface Parked {
   wish: ClaimWish
+  /** Grows with each arrival. */
+  arrival: number
   prefixes: readonly string[]
   labels: ReadonlySet<string>
   untilMs: number
+  /** Its worker has reported results since its claim began. */
+  hasRoom: boolean
   resolve: (claimed: Claimed) => void
   reject: (error: unknown) => void
 }
@@ -69,6 +74,13 @@ export class LongPollClaims {
   readonly #suspects: SuspectsInFlight
   /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
+  /** The same by the prefixes of their routes: a look has nothing to do with the others. */
+  readonly #byPrefix = new Map<string, Set<Parked>>()
+  /** By worker with a parked claim: it was full, and is not asked about before this time or until it reports. */
+  readonly #fullUntilMs = new Map<string, number>()
+  /** Claims under way. */
+  readonly #serving = new Set<Parked>()
+  #arrivals = 0
   #isLooking = false
   #lookAgain = false
   #isClosed = false
@@ -96,16 +108,24 @@ export class LongPollClaims {
     const { tenantId, handlers, labels } = wish.worker
     const parked: Parked = {
       wish,
+      arrival: this.#arrivals++,
       prefixes: handlers.map((handler) => handlerRoutePrefix(tenantId, handler)),
       labels: new Set(labels),
       untilMs: this.#deps.clock.monotonicMs() + wish.waitMs,
+      hasRoom: false,
       resolve,
       reject,
     }
-    this.#parked.add(parked)
+    this.#park(parked)
     wish.signal.addEventListener('abort', () => this.#settle(parked, nothing), { once: true })
     this.#wake()
     return promise
+  }
+
+  /** The worker has reported results, so that a claim of it that waits may be served. */
+  noteRoom(workerId: string): void {
+    for (const parked of this.#serving) if (parked.wish.worker.workerId === workerId) parked.hasRoom = true
+    if (this.#fullUntilMs.delete(workerId)) this.#wake()
   }
 
   /** Everybody is sent away with nothing. */
@@ -147,8 +167,8 @@ export class LongPollClaims {
       return
     }
     try {
-      const look: Look = { routes: await this.#findRoutes(group), empty: new Set() }
-      const waiting = group.values()
+      const look: Look = { routes: await this.#findRoutes(), empty: new Set() }
+      const waiting = this.#parkedFor(look).values()
       const serve = async () => {
         for (const parked of waiting) await this.#serve(parked, look)
       }
@@ -160,8 +180,8 @@ export class LongPollClaims {
   }
 
   /** The routes that have something, by their prefix. */
-  async #findRoutes(group: readonly Parked[]): Promise<Map<string, string[]>> {
-    const prefixes = [...new Set(group.flatMap((parked) => parked.prefixes))]
+  async #findRoutes(): Promise<Map<string, string[]>> {
+    const prefixes = [...this.#byPrefix.keys()]
     const found = new Map<string, string[]>()
     for (let at = 0; at < prefixes.length; at += prefixesPerLook) {
       const some = prefixes.slice(at, at + prefixesPerLook)
@@ -173,18 +193,38 @@ export class LongPollClaims {
     return found
   }
 
+  /** The claims that could be served, in order of arrival. */
+  #parkedFor({ routes }: Look): Parked[] {
+    const found = new Set([...routes.keys()].flatMap((prefix) => [...(this.#byPrefix.get(prefix) ?? [])]))
+    return [...found].toSorted((a, b) => a.arrival - b.arrival)
+  }
+
   async #serve(parked: Parked, look: Look): Promise<void> {
+    const { workerId } = parked.wish.worker
+    if ((this.#fullUntilMs.get(workerId) ?? 0) > this.#deps.clock.monotonicMs()) return
     const routes = this.#chooseRoutes(parked, look)
     const key = routes.join('\n')
     // Of a hundred workers with the same handler, the ones that come too late need not query one by one.
     if (routes.length === 0 || look.empty.has(key) || !this.#parked.has(parked)) return
+    parked.hasRoom = false
+    this.#serving.add(parked)
     try {
       const claimed = await this.#claim(parked.wish, routes)
       if (claimed === 'empty') look.empty.add(key)
       else if (claimed.batches.length + claimed.live.length > 0) this.#hand(parked, claimed)
+      else if (claimed.isFull === true) this.#noteFull(parked)
     } catch (error) {
       this.#refuse(parked, error)
+    } finally {
+      this.#serving.delete(parked)
     }
+  }
+
+  #noteFull(parked: Parked): void {
+    // A report that was written while the store counted is told before the count is: the worker may have room already.
+    if (parked.hasRoom) this.#lookAgain = true
+    else if (this.#parked.has(parked))
+      this.#fullUntilMs.set(parked.wish.worker.workerId, this.#deps.clock.monotonicMs() + lookEveryMs)
   }
 
   #chooseRoutes({ prefixes, labels }: Parked, { routes }: Look): string[] {
@@ -207,7 +247,10 @@ export class LongPollClaims {
       const order = this.#orderOf(waiting.lanes, suspect ? limit - 1 : limit)
       const hosts = suspect ? [{ host: suspectHost, count: 1 }] : []
       if (order.length + hosts.length > 0)
-        claimed = await this.#deps.queue.claim({ workerId, routes, lanes: order, hosts, batchesMax })
+        claimed = await this.#deps.queue.claim({
+          ...{ workerId, routes, lanes: order, hosts, batchesMax },
+          withinCapacity: true,
+        })
     } finally {
       if (suspect) this.#suspects.keep(workerId, claimed.live.find((one) => one.suspect)?.executionId ?? null)
     }
@@ -230,12 +273,33 @@ export class LongPollClaims {
   }
 
   #settle(parked: Parked, claimed: Claimed): boolean {
-    if (!this.#parked.delete(parked)) return false
+    if (!this.#leave(parked)) return false
     parked.resolve(claimed)
     return true
   }
 
   #refuse(parked: Parked, error: unknown): void {
-    if (this.#parked.delete(parked)) parked.reject(error)
+    if (this.#leave(parked)) parked.reject(error)
+  }
+
+  #park(parked: Parked): void {
+    this.#parked.add(parked)
+    for (const prefix of parked.prefixes) {
+      const waiting = this.#byPrefix.get(prefix)
+      if (waiting === undefined) this.#byPrefix.set(prefix, new Set([parked]))
+      else waiting.add(parked)
+    }
+  }
+
+  /** Whether it was parked. */
+  #leave(parked: Parked): boolean {
+    if (!this.#parked.delete(parked)) return false
+    this.#fullUntilMs.delete(parked.wish.worker.workerId)
+    for (const prefix of parked.prefixes) {
+      const waiting = this.#byPrefix.get(prefix)
+      waiting?.delete(parked)
+      if (waiting?.size === 0) this.#byPrefix.delete(prefix)
+    }
+    return true
   }
 }

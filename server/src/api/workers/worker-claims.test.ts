@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
-import { markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
+import { type ClaimedHere, markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 
 async function setup(t: TestContext) {
@@ -23,6 +23,55 @@ test('a worker gets no more than it has room for, and nothing once it drains', a
   assert.equal((await take(workerId, { running: running.slice(1) })).length, 1)
   await beat(workerId, [], { status: 'DRAINING' })
   assert.deepEqual(await take(workerId), [])
+})
+
+test('claims together bring no more than the capacity until a result is reported', async (t) => {
+  const { register, take, report, trigger, call } = await setup(t)
+  const execution = { type: 'worker', handler: 'cap2' }
+  const workerId = await register({ handlers: ['cap2'], capacity: 2 })
+  await trigger(7, { execution })
+  const claims = []
+  for (let i = 0; i < 4; i++) claims.push(await take(workerId, { limit: 50 }))
+  assert.deepEqual(
+    claims.map(({ length }) => length),
+    [2, 0, 0, 0],
+  )
+  const [listed] = (await call('GET', '/workers')).json().workers
+  assert.deepEqual([listed.current_load, listed.capacity], [2, 2])
+  await report(workerId, [{ ...markOf(claims[0]![0]!), status: 'succeeded' }])
+  assert.equal((await take(workerId, { limit: 50 })).length, 1)
+  assert.equal((await take(workerId, { limit: 50 })).length, 0)
+})
+
+test('the executions of a worker are listed by its id', async (t) => {
+  const { register, take, report, trigger, call } = await setup(t)
+  const [one, two] = [await register(), await register()]
+  await trigger(3)
+  const held = await take(one, { limit: 2 })
+  await take(two)
+  await report(one, [{ ...markOf(held[0]!), status: 'succeeded' }])
+  const idsOf = async (query: string) =>
+    (await call('GET', `/executions?${query}`))
+      .json()
+      .executions.map((item: ClaimedHere) => item.execution_id)
+  const ids = held.map((item) => item.execution_id)
+  assert.deepEqual((await idsOf(`worker_id=${one}`)).toSorted(), ids.toSorted())
+  assert.deepEqual(await idsOf(`worker_id=${one.toUpperCase()}&status=RUNNING`), [ids[1]])
+  assert.equal((await idsOf(`worker_id=${two}`)).length, 1)
+  assertProblem(await call('GET', '/executions?worker_id=x'), 'INVALID_REQUEST', 'worker_id')
+})
+
+test('a claim of a full worker waits, and is answered as soon as a result is reported', async (t) => {
+  const { register, take, claim, report, trigger, world } = await setup(t)
+  const workerId = await register({ capacity: 1 })
+  await trigger(2)
+  const [first] = await take(workerId)
+  const waiting = claim(workerId, { wait_seconds: 20 })
+  const timedOut = take(workerId)
+  assert.deepEqual(await timedOut, [])
+  await report(workerId, [{ ...markOf(first!), status: 'succeeded' }])
+  assert.equal((await waiting).json().executions.length, 1)
+  assert.equal(world.clock.databaseNow(), Date.UTC(2026, 0, 1))
 })
 
 test('after a lost answer, a claim that lists the executions the worker holds hands back the rest', async (t) => {

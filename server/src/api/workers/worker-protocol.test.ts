@@ -16,7 +16,7 @@ async function setup(t: TestContext) {
 test('a worker registers, claims, reports and leaves', async (t) => {
   const { call, register, take, report, leave, trigger, show, woken } = await setup(t)
   const answer = await call('POST', '/workers', {
-    ...{ handlers: ['b', 'report', 'b'], labels: ['z', 'a'], capacity: 7, host: 'h', version: '2' },
+    ...{ handlers: ['b', 'report', 'b'], labels: ['z', 'a'], capacity: 7, host: 'h', port: 80, version: '2' },
   })
   assert.equal(answer.statusCode, 201, answer.body)
   const { worker_id: workerId, ...rest } = answer.json()
@@ -24,8 +24,8 @@ test('a worker registers, claims, reports and leaves', async (t) => {
   const [listed] = (await call('GET', '/workers')).json().workers
   const { registered_at: _at, last_heartbeat: _beat, tenant_id: tenantId, ...item } = listed
   assert.deepEqual(item, {
-    ...{ worker_id: workerId, host: 'h', version: '2', labels: ['a', 'z'], executors: ['worker'] },
-    ...{ handlers: ['b', 'report'], status: 'ACTIVE', capacity: 7, current_load: 0 },
+    ...{ worker_id: workerId, host: 'h', port: 80, version: '2', labels: ['a', 'z'], executors: ['worker'] },
+    ...{ handlers: ['b', 'report'], status: 'ACTIVE', capacity: 7, current_load: 0, ended_at: null },
   })
   assert.match(tenantId, /^00000000-/)
 
@@ -220,7 +220,8 @@ test('a heartbeat tells how executions go, and hears which to stop', async (t) =
   assert.deepEqual(shown.progress, { fraction: 0.5, message: 'half', at: '2026-01-01T00:00:00Z' })
   assert.deepEqual(shown.checkpoint, { row: 5 })
   const [listed] = (await call('GET', '/workers')).json().workers
-  assert.equal(listed.current_load, 3)
+  // Two are claimed, although it says that it runs three.
+  assert.equal(listed.current_load, 2)
   const old = await beat(workerId, [{ ...one!, fence: one!.fence + 1 }])
   assert.deepEqual(old.json().lost, [one!.execution_id])
 })
@@ -334,7 +335,9 @@ test("a tenant sees its own workers, and speaks for no other's", async (t) => {
 
 test('a tenant has a bounded number of workers', async (t) => {
   const { call, memory } = await setup(t)
-  memory.workers.list = async () => Array(1_000).fill({})
+  memory.workers.countRegistered = async () => 9_999
+  assert.equal((await call('POST', '/workers', { handlers: ['a'] })).statusCode, 201)
+  memory.workers.countRegistered = async () => 10_000
   assertProblem(await call('POST', '/workers', { handlers: ['a'] }), 'TOO_MANY_WORKERS')
 })
 
@@ -348,5 +351,25 @@ test('calls of the worker protocol are counted apart from other requests of a te
   assertProblem(await parts.call('GET', '/workers', undefined, headers), 'RATE_LIMITED')
   const answer = await beat(workerId)
   assert.equal(answer.statusCode, 200)
-  assert.equal(answer.headers['ratelimit-policy'], '"workers";q=500;w=1')
+  assert.equal(answer.headers['ratelimit-policy'], '"workers";q=5000;w=1')
+})
+
+test('workers that died or left are listed for a while, by status and a page at a time', async (t) => {
+  const { register, leave, memory, call, beat } = await setup(t)
+  const ids = [await register(), await register(), await register({ capacity: 7 })]
+  await leave(ids[0]!)
+  await memory.maintenance.reclaim({ workerId: ids[1]!, beats: 0 })
+  const list = async (query = '') => (await call('GET', `/workers${query}`)).json()
+  const first = await list('?limit=2')
+  const statuses = first.workers.map((one: { status: string }) => one.status)
+  assert.deepEqual([statuses, first.workers[1].ended_at], [['LEFT', 'DEAD'], '2026-01-01T00:00:00Z'])
+  assert.deepEqual(first.counts, { active: 1, draining: 0, dead_last_hour: 1, capacity: 7, running: 0 })
+  const { workers, next_cursor: next } = await list(`?limit=2&cursor=${first.next_cursor}`)
+  assert.deepEqual([workers.map((one: { worker_id: string }) => one.worker_id), next], [[ids[2]], null])
+  assert.deepEqual((await list('?status=DEAD')).workers.length, 1)
+  assertProblem(await call('GET', '/workers?status=GONE'), 'INVALID_REQUEST', 'status')
+  assertProblem(await call('GET', '/workers?cursor=x'), 'INVALID_CURSOR', 'cursor')
+  assertProblem(await call('GET', '/workers?limit=1001'), 'INVALID_REQUEST', 'limit')
+  // To be seen gives no right to act.
+  for (const id of ids.slice(0, 2)) assertProblem(await beat(id), 'WORKER_LOST')
 })

@@ -1,8 +1,20 @@
 // /api/v1/workers: the workers that run attempts. POST registers a worker of the user's own, DELETE lets it leave.
-import { GoodbyeReply, Registered, RegisterRequest, WorkerList } from '@carillon/contract/worker.ts'
+import {
+  GoodbyeReply,
+  Registered,
+  RegisterRequest,
+  WorkerList,
+  WorkerListQuery,
+  workersPerPage,
+} from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
-import { type WorkerView, workerBeatMs, workerLeaseMs } from '../../domain/queue/worker.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
+import {
+  type WorkerView,
+  workerBeatMs,
+  workerLeaseMs,
+  workersPerTenantMax,
+} from '../../domain/queue/worker.ts'
+import { toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import type { Queue } from '../../ports/queue.ts'
 import type { StorePorts } from '../../ports/store.ts'
@@ -10,6 +22,7 @@ import type { Wakeup } from '../../ports/wakeup.ts'
 import type { World } from '../../ports/world.ts'
 import { workerRegistered } from '../../telemetry/events.ts'
 import { ApiError } from '../http/api-error.ts'
+import { readIdCursor, writeCursor } from '../http/cursor.ts'
 import { route } from '../http/route.ts'
 import { requireWorker } from './find-worker.ts'
 
@@ -19,23 +32,33 @@ export interface WorkerDeps extends Pick<World, 'ids'>, Pick<StorePorts, 'worker
 }
 
 const tag = 'workers'
-/** Per tenant: maintenance watches over a bounded number of workers in all. */
-const workersPerTenantMax = 1_000
 const capacityDefault = 50
 const leaveTriesMax = 3
 
 export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
   const { ids, workers, leases, wakeup } = deps
 
-  app.get(
+  app.get<{ Querystring: WorkerListQuery }>(
     '/workers',
     route(tag, 'read', 'The workers, oldest registration first', {
-      description: 'Operators see all workers, a tenant its own.',
+      description:
+        'Operators see all workers, a tenant its own. Workers that died are shown for an hour, workers that deregistered for 10 minutes.',
+      querystring: WorkerListQuery,
       answer: WorkerList,
     }),
-    async ({ tenantId, caller }): Promise<WorkerList> => {
-      const found = await workers.list({ tenantId: caller.operator ? null : tenantId })
-      return { workers: found.map(toItem) }
+    async ({ tenantId, caller, query }): Promise<WorkerList> => {
+      const of = { tenantId: caller.operator ? null : tenantId }
+      const { status, limit = workersPerPage } = query
+      const after = readIdCursor('workers', query)
+      const page = { after, limit: limit + 1, ...(status === undefined ? {} : { status }) }
+      const found = await workers.list({ ...of, ...page })
+      const { active, draining, silent, deadLastHour, capacity, running } = await workers.count(of)
+      const last = found.length > limit ? found[limit - 1]! : null
+      return {
+        workers: found.slice(0, limit).map(toItem),
+        counts: { active, draining, dead_last_hour: silent + deadLastHour, capacity, running },
+        next_cursor: last === null ? null : writeCursor('workers', last.workerId),
+      }
     },
   )
 
@@ -49,7 +72,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
       response: { 201: Registered },
     }),
     async ({ tenantId, body, ip }, reply): Promise<Registered> => {
-      if ((await workers.list({ tenantId })).length >= workersPerTenantMax) {
+      if ((await workers.countRegistered(tenantId)) >= workersPerTenantMax) {
         throw new ApiError('TOO_MANY_WORKERS', `The tenant has ${workersPerTenantMax} workers already.`)
       }
       const workerId = ids.next()
@@ -57,6 +80,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
         workerId,
         tenantId,
         host: body.host ?? ip,
+        port: body.port ?? null,
         version: body.version ?? 'unknown',
         labels: sortedOnce(body.labels ?? []),
         executors: ['worker'],
@@ -115,6 +139,7 @@ function toItem(worker: WorkerView): WorkerList['workers'][number] {
     worker_id: worker.workerId,
     tenant_id: worker.tenantId,
     host: worker.host,
+    port: worker.port,
     version: worker.version,
     labels: [...worker.labels],
     executors: [...worker.executors],
@@ -124,5 +149,6 @@ function toItem(worker: WorkerView): WorkerList['workers'][number] {
     current_load: worker.currentLoad,
     registered_at: toRfc3339(worker.registeredAt),
     last_heartbeat: toRfc3339(worker.beatAt),
+    ended_at: toRfc3339OrNull(worker.endedAt),
   }
 }

@@ -51,7 +51,15 @@ async function setup(t: TestContext, version: PostgresVersion = 18) {
   const jobIdOf = async (job: Job) =>
     (await client.query<{ id: string }>('SELECT md5($1)::uuid AS id', [job])).rows[0]!.id
   const list = async (job: Job, limit: number, before: string | null = null) => {
-    const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+    const nothing = {
+      status: null,
+      kind: null,
+      errorType: null,
+      deadLetter: null,
+      workerId: null,
+      tag: null,
+      q: null,
+    }
     const query = { tenantId: defaultTenantId, jobId: await jobIdOf(job), ...nothing, from: null, to: null }
     return (await searchExecutions(queries, { ...query, before, limit }))!
   }

@@ -42,33 +42,48 @@ const lastAttempt = fragment`
   ) a ON true
   LEFT JOIN LATERAL (SELECT a.* WHERE l.state NOT IN ('running', 'awaiting')) shown ON true`
 
-// $1 job, $2 before, $14 executions in batches and rows of live to look at.
+// $1 job, $2 before, $15 executions in batches and rows of live to look at.
 const underWayOfJob = fragment`
-  (SELECT ${batched} ${enqueuedOfJob(batchesOfJob)} LIMIT $14)
+  (SELECT ${batched} ${enqueuedOfJob(batchesOfJob)} LIMIT $15)
   UNION ALL
-  (SELECT ${alive} FROM (SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $14) l ${lastAttempt})`
+  (SELECT ${alive} FROM (SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $15) l ${lastAttempt})`
 
-// $1 tenant, $2 before, $14 rows of live and $15 batches to look at: a batch holds executions of many tenants.
+// With a worker ($11): the executions that it holds, by the indexes of held ones; and the newest of executions that are
+// between two attempts, because the one before may have been its own.
+const newestBatches = fragment`
+  (SELECT * FROM batches WHERE $11::uuid IS NULL AND batch_id <= $2::uuid ORDER BY batch_id DESC LIMIT $16)
+  UNION ALL
+  (SELECT * FROM batches WHERE worker_id = $11::uuid AND batch_id <= $2::uuid)`
+
+const newestLive = fragment`
+  (SELECT * FROM live WHERE $11::uuid IS NULL AND execution_id < $2::uuid ORDER BY execution_id DESC LIMIT $15)
+  UNION ALL
+  (SELECT * FROM live WHERE worker_id = $11::uuid AND execution_id < $2::uuid)
+  UNION ALL
+  (
+    SELECT *
+    FROM live
+    WHERE $11::uuid IS NOT NULL AND worker_id IS NULL AND attempt > 0 AND execution_id < $2::uuid
+    ORDER BY execution_id DESC LIMIT $15
+  )`
+
+// $1 tenant, $2 before, $15 rows of live and $16 batches to look at: a batch holds executions of many tenants.
 const underWayOfTenant = fragment`
   (
     SELECT ${batched}
-    FROM (
-      SELECT * FROM batches WHERE batch_id <= $2::uuid ORDER BY batch_id DESC LIMIT $15
-    ) b ${unnestBatches}
+    FROM (${newestBatches}) b ${unnestBatches}
     CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = batched.job_id LIMIT 1) j
     WHERE j.tenant_id = $1 AND execution_at(b.batch_id, batched.position) < $2::uuid
   )
   UNION ALL
   (
     SELECT ${alive}
-    FROM (
-      SELECT * FROM live WHERE execution_id < $2::uuid ORDER BY execution_id DESC LIMIT $14
-    ) l ${lastAttempt}
+    FROM (${newestLive}) l ${lastAttempt}
     WHERE l.tenant_id = $1
   )`
 
 // Recorded executions. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type,
-// $7 dead letter, $8 to, $9 tag, $10 text; $11 rows to read. Bounds of recorded_at exclude daily partitions: a slot is
+// $7 dead letter, $8 to, $9 tag, $10 text, $11 worker; $12 rows to read. Bounds of recorded_at exclude daily partitions: a slot is
 // never recorded before its time, and the partitions of the next two weeks are empty. Executions enqueued long after
 // their slot have their own indexes. kept.since: start of the retained history.
 const columns = fragment`
@@ -86,7 +101,7 @@ const newest = fragment`
     AND a.execution_id < least($2::uuid, ${lateId})
     AND a.recorded_at >= greatest($3::timestamptz, kept.since)
     AND a.recorded_at < now() + interval '1 hour'
-  ORDER BY a.execution_id DESC LIMIT $11`
+  ORDER BY a.execution_id DESC LIMIT $12`
 
 const newestLate = fragment`
   AND a.final
@@ -95,18 +110,19 @@ const newestLate = fragment`
     AND a.execution_id >= ${lateId}
     AND a.recorded_at >= greatest($8::timestamptz, kept.since)
     AND a.recorded_at < now() + interval '1 hour'
-  ORDER BY a.execution_id DESC LIMIT $11`
+  ORDER BY a.execution_id DESC LIMIT $12`
 
 const inOrder = (rows: Fragment): Fragment => fragment`
   SELECT *
   FROM ((${rows} ${newest}) UNION ALL (${rows} ${newestLate})) a
-  ORDER BY a.execution_id DESC LIMIT $11`
+  ORDER BY a.execution_id DESC LIMIT $12`
 
 const matches = fragment`
   ($4::text[] IS NULL OR a.outcome = ANY ($4))
     AND ($5::text IS NULL OR a.kind = $5)
     AND ($6::text IS NULL OR a.error_type = $6)
     AND ($7::boolean IS NULL OR a.dead_letter = $7)
+    AND ($11::uuid IS NULL OR a.worker_id = $11)
     AND a.slot >= $3::timestamptz
     AND a.slot < $8::timestamptz
     AND ($9::text IS NULL OR $9 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = a.job_id)::text[]))
@@ -124,12 +140,12 @@ const failedOfJob = inOrder(fragment`
 const failedOfTenant = inOrder(fragment`
   SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1 AND a.outcome <> 'succeeded'`)
 
-// $12 limit.
+// $13 limit.
 const found = fragment`
   a.execution_id, a.job_id, a.version, a.kind, NULL::text, a.outcome, a.slot, a.attempt::int, a.enqueued_at,
   a.started_at, a.finished_at, a.duration_ms, a.worker_id, a.http_status::int, a.error_type,
   a.error_message, a.dead_letter, NULL::timestamptz, NULL::text, NULL::text, a.run_id, a.skip_reason`
-const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $12`
+const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $13`
 
 // Whether past days have more ends than a count goes up to: then the ends need not be counted. The fold may be behind,
 // but the days it has counted are there. Null: there are conditions besides the outcome, which the counts per day
@@ -154,36 +170,52 @@ const isMany = (days: Fragment, most: Fragment): Fragment => fragment`
       )
   END AS many`
 
-// The start of the retained history, and one row even when nothing was found; no row: there is no such job. $13 the
+// Nothing was recorded by a worker ($11) before it registered, which its id tells; an hour for clocks. Null: no worker.
+const workerSince = fragment`
+  to_timestamp(('x' || left(replace($11::uuid::text, '-', ''), 12))::bit(48)::bigint / 1000.0) - interval '1 hour'`
+const sinceOf = fragment`greatest(now() - tier.history_days * interval '1 day', ${workerSince})`
+
+// The start of the retained history, and one row even when nothing was found; no row: there is no such job. $14 the
 // tenant. OFFSET 0: without it the days are summed for every row of the page.
 const keptOfJob = fragment`
-  SELECT j.name, now() - tier.history_days * interval '1 day' AS since,
+  SELECT j.name, ${sinceOf} AS since,
     (
       SELECT execution_at(b.batch_id, batched.position) ${enqueuedOfJob(batchesOfJob)}
-      OFFSET $14 - 1 LIMIT 1
+      OFFSET $15 - 1 LIMIT 1
     ) AS batch_end,
-    ${isMany(fragment`job_activity days WHERE days.job_id = j.job_id`, fragment`$15`)},
-    (SELECT execution_id FROM ${liveOfJob} ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1) AS live_end
+    ${isMany(fragment`job_activity days WHERE days.job_id = j.job_id`, fragment`$16`)},
+    (SELECT execution_id FROM ${liveOfJob} ORDER BY execution_id DESC OFFSET $15 - 1 LIMIT 1) AS live_end
   FROM jobs j
   JOIN tenants t ON t.tenant_id = j.tenant_id
   JOIN tiers tier ON tier.tier = t.tier
-  WHERE j.job_id = $1 AND j.tenant_id = $13 OFFSET 0`
+  WHERE j.job_id = $1 AND j.tenant_id = $14 OFFSET 0`
 
 const keptOfTenant = fragment`
-  SELECT NULL::text AS name, now() - tier.history_days * interval '1 day' AS since,
-    ${isMany(fragment`tenant_activity days WHERE days.tenant_id = t.tenant_id`, fragment`$16`)},
+  SELECT NULL::text AS name, ${sinceOf} AS since,
+    ${isMany(fragment`tenant_activity days WHERE days.tenant_id = t.tenant_id`, fragment`$17`)},
     (
-      SELECT batch_id FROM batches WHERE batch_id <= $2::uuid ORDER BY batch_id DESC OFFSET $15 - 1 LIMIT 1
+      SELECT batch_id
+      FROM batches
+      WHERE $11::uuid IS NULL AND batch_id <= $2::uuid
+      ORDER BY batch_id DESC OFFSET $16 - 1 LIMIT 1
     ) AS batch_end,
-    (
-      SELECT execution_id
-      FROM live
-      WHERE execution_id < $2::uuid
-      ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1
+    coalesce(
+      (
+        SELECT execution_id
+        FROM live
+        WHERE $11::uuid IS NULL AND execution_id < $2::uuid
+        ORDER BY execution_id DESC OFFSET $15 - 1 LIMIT 1
+      ),
+      (
+        SELECT execution_id
+        FROM live
+        WHERE $11::uuid IS NOT NULL AND worker_id IS NULL AND attempt > 0 AND execution_id < $2::uuid
+        ORDER BY execution_id DESC OFFSET $15 - 1 LIMIT 1
+      )
     ) AS live_end
   FROM tenants t
   JOIN tiers tier ON tier.tier = t.tier
-  WHERE t.tenant_id = $1 AND t.tenant_id = $13 OFFSET 0`
+  WHERE t.tenant_id = $1 AND t.tenant_id = $14 OFFSET 0`
 
 const listed = fragment`
   SELECT kept.many, kept.batch_end, kept.live_end, found.*, j.name AS job_name, j.tags, j.search`
@@ -215,18 +247,18 @@ export const listFailedOfTenant = sql('listFailedOfTenant')`
     ${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${failedOfTenant}) a ${page})
   ) found ON true ${named}`
 
-// How many of the rows read match, and where the read ended. $12 the tenant.
+// How many of the rows read match, and where the read ended. $13 the tenant.
 const kept = fragment`
   (
-    SELECT now() - tier.history_days * interval '1 day' AS since
+    SELECT ${sinceOf} AS since
     FROM tenants t
     JOIN tiers tier ON tier.tier = t.tier
-    WHERE t.tenant_id = $12
+    WHERE t.tenant_id = $13
   ) kept`
 // The last of them by its number: the least of 10,000 ids would be found by comparing texts.
 const count = fragment`
   SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches}) AS total,
-    (array_agg(a.execution_id))[$11::int] AS end_id`
+    (array_agg(a.execution_id))[$12::int] AS end_id`
 
 export const countOfJob = sql('countOfJob')`${count} FROM ${kept} CROSS JOIN LATERAL (${ofJob}) a`
 export const countFailedOfJob = sql(

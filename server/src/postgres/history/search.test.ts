@@ -36,7 +36,15 @@ async function setup(t: TestContext) {
   )
   const { now, job_id: jobId, late_id: lateId } = rows[0]!
   const search = async (query: Partial<ExecutionQuery>) => {
-    const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+    const nothing = {
+      status: null,
+      kind: null,
+      errorType: null,
+      deadLetter: null,
+      workerId: null,
+      tag: null,
+      q: null,
+    }
     const window = { from: epochMs(now - 4 * dayMs), to: epochMs(now - 3 * dayMs), before: null, limit: 100 }
     return (await searchExecutions(database, {
       ...{ tenantId: defaultTenantId, jobId: null },
@@ -94,7 +102,7 @@ test('failed executions are found among many retried attempts by reading few row
     FROM (SELECT n, now() - n * interval '1 second' AS at FROM generate_series(1, 40000) AS n) x CROSS JOIN generate_series(1, 2) AS a(n)`)
   await client.query('VACUUM ANALYZE attempts')
   const values = [defaultTenantId, 'ffffffff-ffff-ffff-ffff-ffffffffffff', '-infinity', ['failed', 'lost']]
-  const rest = [null, null, null, 'infinity', null, null, 10_000, defaultTenantId]
+  const rest = [null, null, null, 'infinity', null, null, null, 10_000, defaultTenantId]
   const { rows } = await database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
     {
       name: 'explainCountFailed',
@@ -118,7 +126,15 @@ async function setupAsked(t: TestContext) {
     },
   }
   const { rows } = await client.query<{ job_id: string }>('SELECT job_id FROM jobs')
-  const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+  const nothing = {
+    status: null,
+    kind: null,
+    errorType: null,
+    deadLetter: null,
+    workerId: null,
+    tag: null,
+    q: null,
+  }
   const query: ExecutionQuery = {
     ...{ tenantId: defaultTenantId, jobId: rows[0]!.job_id },
     ...nothing,

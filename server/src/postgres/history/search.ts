@@ -115,13 +115,14 @@ export async function searchUnended(
 
 /** Unended executions are filtered here: there are few. */
 function matches(query: ExecutionQuery, row: FoundRow): boolean {
-  const { status, kind, errorType, deadLetter, from, to, tag } = query
+  const { status, kind, errorType, deadLetter, from, to, tag, workerId } = query
   const text = query.q?.toLowerCase() ?? null
   return (
     (status === null || row.status === status) &&
     (kind === null || row.kind === kind) &&
     (errorType === null || row.last_error_type === errorType) &&
     (deadLetter === null || row.dead_letter === deadLetter) &&
+    (workerId === null || row.worker_id === workerId) &&
     (from === null || row.slot >= from) &&
     (to === null || row.slot < to) &&
     (tag === null || row.tags.includes(tag)) &&
@@ -194,17 +195,18 @@ function toTotal(total: number, isCut: boolean): { total: number; capped: boolea
 }
 
 function hasConditions(query: ExecutionQuery): boolean {
-  const { status, kind, errorType, deadLetter, from, to, q, tag } = query
-  return [status, kind, errorType, deadLetter, from, to, q, tag].some((one) => one !== null)
+  const { status, kind, errorType, deadLetter, from, to, q, tag, workerId } = query
+  return [status, kind, errorType, deadLetter, from, to, q, tag, workerId].some((one) => one !== null)
 }
 
 function conditionsOf(query: ExecutionQuery, before: string): unknown[] {
-  const { tenantId, jobId, status, kind, errorType, deadLetter, from, to, tag, q } = query
+  const { tenantId, jobId, status, kind, errorType, deadLetter, from, to, tag, q, workerId } = query
   const outcomes = status === null ? null : OUTCOMES.filter((outcome) => statusOfOutcome(outcome) === status)
   const fromText = from === null ? '-infinity' : toRfc3339(from)
   const toText = to === null ? 'infinity' : toRfc3339(to)
   const text = q?.toLowerCase() ?? null
-  return [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter, toText, tag, text]
+  const first = [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter]
+  return [...first, toText, tag, text, workerId]
 }
 
 /** Whether the daily counts give the number of matching executions on past days. */

@@ -63,7 +63,8 @@ export const insertTriggers = sql('insertTriggers')`
   ), direct AS MATERIALIZED (
     SELECT w.worker_id, asked.worker_route AS route, ${firstRank(fragment`asked.worker_route`)} AS up_to
     FROM (SELECT DISTINCT worker_id, worker_route FROM item WHERE worker_id IS NOT NULL) asked
-    JOIN workers w ON w.worker_id = asked.worker_id
+    -- LIMIT keeps the planner from reading all workers, of which there may be thousands.
+    CROSS JOIN LATERAL (SELECT w.worker_id FROM workers w WHERE w.worker_id = asked.worker_id LIMIT 1) w
   ), made AS (
     ${insertLive(
       {

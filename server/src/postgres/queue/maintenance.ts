@@ -4,7 +4,7 @@ import type { Beat } from '../../domain/queue/lease-watch.ts'
 import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
 import { lossesMax, workerLostMessage } from '../../domain/queue/retry.ts'
 import { executorOfRoute } from '../../domain/queue/route.ts'
-import { workerLeaseMs, workersMax } from '../../domain/queue/worker.ts'
+import { formerWorkersMax, shownMs, workerLeaseMs } from '../../domain/queue/worker.ts'
 import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
@@ -16,10 +16,12 @@ import * as statements from './maintenance.sql.ts'
 import * as reclaim from './reclaim.sql.ts'
 import { releaseJobs } from './release.ts'
 import { type SettledRow, toSettled } from './settled-row.ts'
-import { selectBeats } from './workers.sql.ts'
+import { deleteWorker, selectBeats } from './workers.sql.ts'
 
 /** Batches per step from which executions without a report are moved to `live`. */
 const prunedMax = 50
+/** About 20 ms. */
+const beatsPerRead = 10_000
 
 export class PostgresMaintenance implements Maintenance {
   readonly #database: Database
@@ -29,8 +31,13 @@ export class PostgresMaintenance implements Maintenance {
   }
 
   async watch(): Promise<Beat[]> {
-    const { rows } = await this.#database.query<Columns<Beat>>(selectBeats, [workersMax])
-    return rows.map(fromColumns<Beat>)
+    const beats: Beat[] = []
+    for (let after = firstId; ; ) {
+      const { rows } = await this.#database.query<Columns<Beat>>(selectBeats, [beatsPerRead, after])
+      beats.push(...rows.map(fromColumns<Beat>))
+      if (rows.length < beatsPerRead) return beats
+      after = beats.at(-1)!.workerId
+    }
   }
 
   // The worker row is locked first, and the executions it holds are read in later statements: the snapshot of a single
@@ -43,7 +50,7 @@ export class PostgresMaintenance implements Maintenance {
         const values = [workerId, workerLostMessage]
         const batched = await queries.query<ReclaimedRow>(reclaim.reclaimBatches, values)
         const live = await queries.query<ReclaimedRow>(reclaim.reclaimLive, [...values, lossesMax])
-        await queries.query(reclaim.deleteReclaimed, [workerId])
+        await queries.query(deleteWorker, [workerId, 'DEAD', shownMs.DEAD, formerWorkersMax.DEAD])
         return [...batched.rows, ...live.rows].map((row) => toSettled(row, row.outcome, row.final))
       }),
     )

@@ -2,7 +2,7 @@
 // claim, and takes the values it records from the row it deletes or changes.
 import { fragment, sql } from '../../lib/sql.ts'
 import { deadlineAfter, endingItem, endLive, endPositions, ownPayloads } from '../sql/ending.ts'
-import { claimedSingle } from '../sql/fragments.ts'
+import { claimedSingle, heldBy } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
@@ -164,6 +164,15 @@ export const claimWork = sql('claimWork')`
       to_ms(total_deadline),
     coalesce(host = 'suspect', false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
+
+// A claim within the capacity of a worker: its row is locked against other claims of the same worker, then the executions
+// it holds are counted under a snapshot that is taken after the lock, in a statement of its own. A full worker is not
+// locked: a lock is a write. The lock lets finishes and reports through, which need a key share; beats wait for it.
+export const lockRoomyWorker = sql('lockRoomyWorker')`
+  SELECT FROM workers w WHERE w.worker_id = $1 AND ${heldBy(fragment`$1`)} < w.capacity FOR NO KEY UPDATE`
+
+export const selectRoom = sql('selectRoom')`
+  SELECT w.capacity - ${heldBy(fragment`$1`)} AS room FROM workers w WHERE w.worker_id = $1`
 
 // For a worker with nothing in flight: claims just-triggered executions, if no batch comes before them, with everything
 // needed to run them. It costs a fraction of the statement above, which takes 1.8 ms to find nothing when polled every

@@ -4,6 +4,7 @@ import { testFastPath } from '../../../test/conformance/queue/fast-path.ts'
 import { testQueue } from '../../../test/conformance/queue/queue.ts'
 import { testQueueAwaiting } from '../../../test/conformance/queue/queue-awaiting.ts'
 import { testQueueCancel } from '../../../test/conformance/queue/queue-cancel.ts'
+import { testQueueCapacity } from '../../../test/conformance/queue/queue-capacity.ts'
 import { testQueueDivide } from '../../../test/conformance/queue/queue-divide.ts'
 import { testFinish } from '../../../test/conformance/queue/queue-finish.ts'
 import { testQueueLeft } from '../../../test/conformance/queue/queue-left.ts'
@@ -13,6 +14,7 @@ import { testOnStores } from '../../../test/conformance/stores.ts'
 testOnStores(testQueue)
 testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
+testOnStores(testQueueCapacity)
 testOnStores(testFinish)
 testOnStores(testFastPath)
 testOnStores(testQueueDivide)

@@ -1,5 +1,6 @@
 // The worker's port on PostgreSQL.
 import type { AttemptEnd } from '../../domain/queue/attempt.ts'
+import { fitToRoom } from '../../domain/queue/claim-room.ts'
 import type {
   AttemptKey,
   Claimed,
@@ -51,21 +52,26 @@ export class PostgresQueue implements Queue {
 
   async claim(order: ClaimOrder): Promise<Claimed> {
     if (order.singles === true) return this.#claimSingles(order)
-    const { workerId, routes, lanes, hosts, batchesMax, divides = true } = order
-    const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, [
-      workerId,
-      routes,
-      laneItem.encode(lanes),
-      hostItem.encode(hosts),
-      batchesMax,
-      divides,
-    ])
-    const claimed: Claimed = { batches: [], live: [] }
-    for (const row of rows) {
-      if (row.positions === null) claimed.live.push(toClaimedLive(row))
-      else claimed.batches.push(toClaimedBatch(row))
-    }
-    return claimed
+    if (order.withinCapacity === true) return this.#claimWithinCapacity(order)
+    const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, claimValues(order))
+    return toClaimed(rows)
+  }
+
+  #claimWithinCapacity(order: ClaimOrder): Promise<Claimed> {
+    const { workerId } = order
+    return this.#database.transaction(async (queries) => {
+      // One round trip for both; the second one takes its snapshot when the first one has the lock.
+      const [locked, found] = await Promise.all([
+        queries.query(statements.lockRoomyWorker, [workerId]),
+        queries.query<{ room: number }>(statements.selectRoom, [workerId]),
+      ])
+      const room = found.rows[0]?.room
+      if (room === undefined) throw new Error(`worker ${workerId} has no lease`)
+      if (locked.count === 0 || room <= 0) return { batches: [], live: [], isFull: true }
+      const values = claimValues(fitToRoom(order, room))
+      const { rows } = await queries.query<ClaimRow>(statements.claimWork, values, 'last')
+      return toClaimed(rows)
+    })
   }
 
   async #claimSingles({ workerId, routes, lanes }: ClaimOrder): Promise<Claimed> {
@@ -179,6 +185,20 @@ export class PostgresQueue implements Queue {
       }),
     )
   }
+}
+
+function claimValues(order: ClaimOrder): unknown[] {
+  const { workerId, routes, lanes, hosts, batchesMax, divides = true } = order
+  return [workerId, routes, laneItem.encode(lanes), hostItem.encode(hosts), batchesMax, divides]
+}
+
+function toClaimed(rows: readonly ClaimRow[]): Claimed {
+  const claimed: Claimed = { batches: [], live: [] }
+  for (const row of rows) {
+    if (row.positions === null) claimed.live.push(toClaimedLive(row))
+    else claimed.batches.push(toClaimedBatch(row))
+  }
+  return claimed
 }
 
 /** All of it, so that there is nothing to say but when and how. */

@@ -124,5 +124,3 @@ export const reclaimLive = sql('reclaimLive')`
     WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL
   )
   ${settledColumns(fragment`h.attempt`, fragment`h.dead OR h.cancelled_at IS NOT NULL`, fragment`h.cancelled_at`)}`
-
-export const deleteReclaimed = sql('deleteReclaimed')`DELETE FROM workers WHERE worker_id = $1`

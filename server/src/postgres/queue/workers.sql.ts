@@ -1,31 +1,117 @@
-// The statements on `workers`.
-import { fragment, sql } from '../../lib/sql.ts'
+// The statements on `workers` and `former_workers`.
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { heldBy } from '../sql/fragments.ts'
 
 export const insertWorker = sql('insertWorker')`
-  INSERT INTO workers (worker_id, tenant_id, host, version, labels, executors, handlers, capacity, generation)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  INSERT INTO workers (worker_id, tenant_id, host, port, version, labels, executors, handlers, capacity,
+    generation)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
   ON CONFLICT (worker_id) DO NOTHING`
 
+// current_load is written for programs of an older version; ours count the executions that a worker holds.
 export const beatWorker = sql('beatWorker')`
   UPDATE workers SET beats = beats + 1, status = $2, current_load = $3, generation = $4,
     beat_at = date_trunc('milliseconds', clock_timestamp())
   WHERE worker_id = $1`
 
-export const deleteWorker = sql('deleteWorker')`
-  DELETE FROM workers WHERE worker_id = $1`
-
-export const selectBeats = sql('selectBeats')`
-  SELECT worker_id, beats FROM workers ORDER BY worker_id LIMIT $1`
-
-// $1: after how many milliseconds without a beat it is dead.
 const columns = fragment`
-  worker_id, tenant_id, host, version, labels, executors, handlers, capacity, current_load, registered_at,
-    beat_at,
-  CASE WHEN beat_at < clock_timestamp() - $1 * interval '1 millisecond' THEN 'DEAD' ELSE status END AS status`
+  worker_id, tenant_id, host, port, version, labels, executors, handlers, capacity, registered_at, beat_at`
 
-export const selectWorkers = sql('selectWorkers')`
-  SELECT ${columns} FROM workers WHERE $3::uuid IS NULL OR tenant_id = $3
-    ORDER BY registered_at, worker_id LIMIT $2`
+/**
+ * Deletes a worker ($1) and remembers it for people, unless its tenant has as many such already. $2 its status from now
+ * on, $3 for how many milliseconds it is shown, $4 how many are remembered.
+ */
+const forgetWorker = fragment`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), gone AS (
+    DELETE FROM workers WHERE worker_id = $1 RETURNING *
+  )
+  INSERT INTO former_workers (${columns}, status, ended_at, shown_until)
+  SELECT ${columns}, $2, m.at, m.at + $3 * interval '1 millisecond'
+  FROM gone g
+  CROSS JOIN moment m
+  WHERE CASE
+    WHEN g.tenant_id IS NULL THEN (
+      SELECT count(*) FROM (
+        SELECT FROM former_workers f WHERE f.tenant_id IS NULL AND f.status = $2 LIMIT $4
+      ) f
+    )
+    ELSE (
+      SELECT count(*) FROM (
+        SELECT FROM former_workers f WHERE f.tenant_id = g.tenant_id AND f.status = $2 LIMIT $4
+      ) f
+    )
+  END < $4
+  ON CONFLICT (worker_id) DO NOTHING`
+
+export const deleteWorker = sql('deleteWorker')`${forgetWorker}`
+
+/** After $2, in the order of ids. */
+export const selectBeats = sql('selectBeats')`
+  SELECT worker_id, beats FROM workers WHERE worker_id > $2 ORDER BY worker_id LIMIT $1`
+
+/** Of a worker (w). $1: after how many milliseconds without a beat it is dead. */
+const isSilent = fragment`w.beat_at < clock_timestamp() - $1 * interval '1 millisecond'`
+const statusNow = fragment`CASE WHEN ${isSilent} THEN 'DEAD' ELSE w.status END`
+
+/** $2 how many, $3 behind this id, $4 the status; null: any. `whose`: a condition on a row (w). */
+const pageOf = (whose: Fragment): Fragment => fragment`
+  SELECT p.*,
+    CASE WHEN p.ended_at IS NULL THEN least(p.capacity, ${heldBy(fragment`p.worker_id`)}) ELSE 0 END AS current_load
+  FROM (
+    (
+      SELECT ${columns}, ${statusNow} AS status, NULL::timestamptz AS ended_at
+      FROM workers w
+      WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR ${statusNow} = $4)
+      ORDER BY w.worker_id LIMIT $2
+    )
+    UNION ALL
+    (
+      SELECT ${columns}, w.status, w.ended_at
+      FROM former_workers w
+      WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR w.status = $4)
+        AND w.shown_until > clock_timestamp()
+      ORDER BY w.worker_id LIMIT $2
+    )
+    ORDER BY worker_id LIMIT $2
+  ) p
+  ORDER BY p.worker_id`
+
+export const selectAllWorkers = sql('selectAllWorkers')`${pageOf(fragment`true`)}`
+export const selectOwnWorkers = sql('selectOwnWorkers')`${pageOf(fragment`w.tenant_id IS NULL`)}`
+export const selectTenantWorkers = sql('selectTenantWorkers')`${pageOf(fragment`w.tenant_id = $5`)}`
 
 export const selectWorker = sql('selectWorker')`
-  SELECT ${columns} FROM workers WHERE tenant_id = $2 AND worker_id = $3`
+  SELECT ${columns}, ${statusNow} AS status FROM workers w WHERE w.tenant_id = $2 AND w.worker_id = $3`
+
+/** `whose`: a condition on a row (w) of either table. */
+const countOf = (whose: Fragment): Fragment => fragment`
+  SELECT count(*) FILTER (WHERE NOT n.silent AND n.status = 'ACTIVE')::int AS active,
+    count(*) FILTER (WHERE NOT n.silent AND n.status = 'DRAINING')::int AS draining,
+    count(*) FILTER (WHERE n.silent)::int AS silent,
+    coalesce(sum(n.capacity) FILTER (WHERE NOT n.silent), 0)::float8 AS capacity,
+    coalesce(sum(n.held) FILTER (WHERE NOT n.silent), 0)::float8 AS running,
+    (
+      SELECT count(*)
+      FROM former_workers w
+      WHERE ${whose} AND w.status = 'DEAD' AND w.shown_until > clock_timestamp()
+    )::int AS dead_last_hour
+  FROM (
+    SELECT w.status, ${isSilent} AS silent, w.capacity,
+      least(w.capacity, ${heldBy(fragment`w.worker_id`)}) AS held
+    FROM workers w
+    WHERE ${whose}
+  ) n`
+
+export const countAllWorkers = sql('countAllWorkers')`${countOf(fragment`true`)}`
+export const countTenantWorkers = sql('countTenantWorkers')`${countOf(fragment`w.tenant_id = $2`)}`
+
+export const countRegistered = sql('countRegistered')`
+  SELECT count(*)::int AS workers FROM (SELECT FROM workers WHERE tenant_id = $1 LIMIT $2) w`
+
+// A CTE, not a subquery: the planner may loop over a LIMITed subquery and take more than $1 rows.
+export const pruneFormerWorkers = sql('pruneFormerWorkers')`
+  WITH old AS MATERIALIZED (
+    SELECT worker_id FROM former_workers WHERE shown_until <= (SELECT clock_timestamp())
+    ORDER BY shown_until LIMIT $1 FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM former_workers WHERE worker_id = ANY (ARRAY(SELECT worker_id FROM old))`

@@ -1,13 +1,22 @@
-// Worker leases on PostgreSQL.
+// Worker leases on PostgreSQL, and the workers as people see them.
 import {
+  formerWorkersMax,
+  shownMs,
   type Worker,
   type WorkerStatus,
   type WorkerView,
   workerLeaseMs,
-  workersMax,
+  workersPerTenantMax,
 } from '../../domain/queue/worker.ts'
+import { firstId } from '../../lib/id.ts'
 import type { Leases } from '../../ports/leases.ts'
-import type { Workers } from '../../ports/workers.ts'
+import {
+  type RegisteredWorker,
+  type WorkerCounts,
+  type WorkerQuery,
+  type Workers,
+  workersPerPage,
+} from '../../ports/workers.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
@@ -21,8 +30,8 @@ export class PostgresWorkers implements Leases, Workers {
   }
 
   async register(worker: Worker): Promise<void> {
-    const { workerId, tenantId, host, version, labels, executors, handlers, capacity } = worker
-    const values = [workerId, tenantId, host, version, labels, executors, handlers, capacity]
+    const { workerId, tenantId, host, port, version, labels, executors, handlers, capacity } = worker
+    const values = [workerId, tenantId, host, port, version, labels, executors, handlers, capacity]
     await this.#database.query(statements.insertWorker, [...values, generation])
   }
 
@@ -40,20 +49,49 @@ export class PostgresWorkers implements Leases, Workers {
   }
 
   async unregister(workerId: string): Promise<void> {
-    await this.#database.query(statements.deleteWorker, [workerId])
+    const values = [workerId, 'LEFT', shownMs.LEFT, formerWorkersMax.LEFT]
+    await this.#database.query(statements.deleteWorker, values)
   }
 
-  async list({ tenantId }: { tenantId: string | null }): Promise<WorkerView[]> {
-    const values = [workerLeaseMs, workersMax, tenantId]
-    const { rows } = await this.#database.query<WorkerRow>(statements.selectWorkers, values)
+  async list(query: WorkerQuery): Promise<WorkerView[]> {
+    const { tenantId, ours = false, status = null, after = null, limit = workersPerPage } = query
+    const values = [workerLeaseMs, limit, after ?? firstId, status]
+    const statement = ours ? statements.selectOwnWorkers : statements.selectAllWorkers
+    const { rows } =
+      tenantId === null
+        ? await this.#database.query<Columns<WorkerView>>(statement, values)
+        : await this.#database.query<Columns<WorkerView>>(statements.selectTenantWorkers, [
+            ...values,
+            tenantId,
+          ])
     return rows.map(fromColumns<WorkerView>)
   }
 
-  async find(tenantId: string, workerId: string): Promise<WorkerView | null> {
+  async find(tenantId: string, workerId: string): Promise<RegisteredWorker | null> {
     const values = [workerLeaseMs, tenantId, workerId]
-    const { rows } = await this.#database.query<WorkerRow>(statements.selectWorker, values)
-    return rows[0] === undefined ? null : fromColumns<WorkerView>(rows[0])
+    const { rows } = await this.#database.query<Columns<RegisteredWorker>>(statements.selectWorker, values)
+    return rows[0] === undefined ? null : fromColumns<RegisteredWorker>(rows[0])
+  }
+
+  async count({ tenantId }: { tenantId: string | null }): Promise<WorkerCounts> {
+    const { rows } =
+      tenantId === null
+        ? await this.#database.query<Columns<WorkerCounts>>(statements.countAllWorkers, [workerLeaseMs])
+        : await this.#database.query<Columns<WorkerCounts>>(statements.countTenantWorkers, [
+            workerLeaseMs,
+            tenantId,
+          ])
+    return fromColumns<WorkerCounts>(rows[0]!)
+  }
+
+  async countRegistered(tenantId: string): Promise<number> {
+    const values = [tenantId, workersPerTenantMax]
+    const { rows } = await this.#database.query<{ workers: number }>(statements.countRegistered, values)
+    return rows[0]!.workers
+  }
+
+  async prune(limit: number): Promise<number> {
+    const { count } = await this.#database.query(statements.pruneFormerWorkers, [limit])
+    return count
   }
 }
-
-type WorkerRow = Columns<WorkerView>

@@ -509,7 +509,7 @@ CREATE TABLE workers (
   version text NOT NULL,
   labels text[] NOT NULL,
   capacity integer NOT NULL,
-  current_load integer DEFAULT 0 NOT NULL,
+  current_load integer DEFAULT 0 NOT NULL, -- as the worker counts it, for programs of an older version
   status text DEFAULT 'ACTIVE' NOT NULL,
   beats bigint DEFAULT 0 NOT NULL,
   registered_at timestamptz(3) DEFAULT date_trunc('milliseconds', clock_timestamp()) NOT NULL,
@@ -518,13 +518,40 @@ CREATE TABLE workers (
   executors text[] NOT NULL, -- kinds of execution it runs
   handlers text[] NOT NULL, -- names of the handlers it has
   generation smallint DEFAULT 0 NOT NULL, -- the batch format that the program reads: see connection/generation.ts
+  port integer, -- where its process listens for HTTP; null: it does not, or does not say
   CONSTRAINT workers_pkey PRIMARY KEY (worker_id),
   CONSTRAINT workers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
   CONSTRAINT workers_capacity_check CHECK (capacity > 0),
   CONSTRAINT workers_current_load_check CHECK (current_load >= 0),
+  CONSTRAINT workers_port_check CHECK (port >= 1 AND port <= 65535),
   CONSTRAINT workers_status_check CHECK (status = ANY (ARRAY['ACTIVE', 'DRAINING']))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
+CREATE INDEX workers_by_generation ON workers (generation);
+CREATE INDEX workers_by_tenant ON workers (tenant_id, worker_id);
 CREATE TRIGGER refuse_older BEFORE INSERT ON workers FOR EACH ROW WHEN (new.generation < 1) EXECUTE FUNCTION refuse_older();
+
+-- Workers that died or left, for people to see. A row gives no right to act.
+CREATE TABLE former_workers (
+  worker_id uuid NOT NULL,
+  tenant_id uuid, -- null: a worker of this installation
+  host text NOT NULL,
+  port integer,
+  version text NOT NULL,
+  labels text[] NOT NULL,
+  executors text[] NOT NULL,
+  handlers text[] NOT NULL,
+  capacity integer NOT NULL,
+  registered_at timestamptz(3) NOT NULL,
+  beat_at timestamptz(3) NOT NULL,
+  status text NOT NULL,
+  ended_at timestamptz(3) NOT NULL, -- when it was declared dead or left
+  shown_until timestamptz(3) NOT NULL, -- from then on it is neither shown nor kept
+  CONSTRAINT former_workers_pkey PRIMARY KEY (worker_id),
+  CONSTRAINT former_workers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  CONSTRAINT former_workers_status_check CHECK (status = ANY (ARRAY['DEAD', 'LEFT']))
+);
+CREATE INDEX former_workers_by_tenant ON former_workers (tenant_id, status, worker_id);
+CREATE INDEX former_workers_shown_until ON former_workers (shown_until);
 
 -- The queue of first attempts on the fast path: up to 100 executions in parallel arrays.
 CREATE TABLE batches (
@@ -599,6 +626,7 @@ CREATE TABLE live (
   CONSTRAINT live_progress_check CHECK (progress >= 0::double precision AND progress <= 1::double precision),
   CONSTRAINT live_state_check CHECK (state = ANY (ARRAY['blocked', 'waiting', 'ready', 'running', 'awaiting', 'retrying']))
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=5000);
+CREATE INDEX live_between_attempts ON live (execution_id) WHERE worker_id IS NULL AND attempt > 0;
 CREATE INDEX live_blocked ON live (job_id, execution_id) WHERE state = 'blocked';
 CREATE INDEX live_by_job ON live (job_id, execution_id) WHERE state <> 'blocked';
 CREATE INDEX live_by_key ON live (tenant_id, concurrency_key) WHERE concurrency_key IS NOT NULL AND state <> 'waiting';

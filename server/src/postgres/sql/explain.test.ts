@@ -10,12 +10,13 @@ import { hotFireStatements } from '../../../test/hot-fire-statements.ts'
 import { hotRunStatements } from '../../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../../test/hot-statements.ts'
 import { fillDatabase } from '../../../test/large-database.ts'
+import { workerStatementsToPlan } from '../../../test/worker-statements.ts'
 import { sql } from '../../lib/sql.ts'
 import type { Database } from '../connection/database.ts'
 
 const tables = [
   ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
-  ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity'],
+  ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity', 'workers', 'former_workers'],
 ]
 
 interface Node {
@@ -74,6 +75,7 @@ const statements = [
   ...hotRunStatements,
   ...hotFireStatements,
   ...dashboardStatements,
+  ...workerStatementsToPlan,
 ]
 
 /** Each with the tables that its plan reads in full. */

@@ -111,3 +111,13 @@ export const calendarsOfVersion = fragment`
 export const tierColumns = fragment`
   tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
   tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second`
+
+/** How many executions a worker holds, in batches and alone. By the indexes on worker_id. */
+export const heldBy = (workerId: Fragment): Fragment => fragment`
+  (
+    (
+      SELECT coalesce(sum(cardinality(held.positions)), 0) FROM batches held WHERE held.worker_id = ${workerId}
+    ) + (
+      SELECT count(*) FROM live held WHERE held.worker_id = ${workerId}
+    )
+  )::int`

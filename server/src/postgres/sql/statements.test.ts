@@ -19,7 +19,7 @@ import {
 } from '@carillon/contract/constants.ts'
 import { POSTGRES_VERSIONS, useDatabase } from '../../../test/database.ts'
 import { LIVE_STATES, OUTCOMES } from '../../domain/queue/execution.ts'
-import { WORKER_STATUSES } from '../../domain/queue/worker.ts'
+import { FORMER_STATUSES, WORKER_STATUSES } from '../../domain/queue/worker.ts'
 import type { Sql } from '../../lib/sql.ts'
 
 const postgres = join(import.meta.dirname, '..')
@@ -45,6 +45,7 @@ test('statements have unique names, each the name of its constant', async () => 
 /** Each closed set in the code and the CHECK that guards its column. */
 const closedSets: { table: string; column: string; values: readonly string[] }[] = [
   { table: 'workers', column: 'status', values: WORKER_STATUSES },
+  { table: 'former_workers', column: 'status', values: FORMER_STATUSES },
   { table: 'cursors', column: 'status', values: JOB_STATUSES },
   { table: 'job_versions', column: 'overlap_policy', values: OVERLAP_POLICIES },
   { table: 'job_versions', column: 'misfire_policy', values: MISFIRE_POLICIES },

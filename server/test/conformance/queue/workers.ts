@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Worker, WorkerView } from '../../../src/domain/queue/worker.ts'
+import type { WorkerQuery } from '../../../src/ports/workers.ts'
 import type { StoreScenario } from '../stores.ts'
 
 const idle = { status: 'ACTIVE', currentLoad: 0 } as const
@@ -9,7 +10,8 @@ const idle = { status: 'ACTIVE', currentLoad: 0 } as const
 function workerNumbered(number: number): Worker {
   const workerId = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
   const kind = { tenantId: null, executors: ['http', 'shell'], handlers: [] } as const
-  return { workerId, ...kind, host: 'host-a', version: '1.2.3', labels: ['gpu', 'eu-west'], capacity: 50 }
+  const place = { host: 'host-a', port: 7_420 }
+  return { workerId, ...kind, ...place, version: '1.2.3', labels: ['gpu', 'eu-west'], capacity: 50 }
 }
 
 export function testWorkers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
@@ -20,7 +22,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const [view, ...more] = await s.workers.list({ tenantId: null })
     assert.deepEqual(more, [])
     const { registeredAt, beatAt, ...rest } = view!
-    assert.deepEqual(rest, { ...worker, status: 'ACTIVE', currentLoad: 0 })
+    assert.deepEqual(rest, { ...worker, status: 'ACTIVE', currentLoad: 0, endedAt: null })
     assert(Number.isInteger(registeredAt) && beatAt >= registeredAt)
   })
 
@@ -34,14 +36,14 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     assert.deepEqual(await s.maintenance.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
   })
 
-  test(`${name}: a beat counts up and carries status and load`, async (t) => {
+  test(`${name}: a beat counts up and carries the status; the load is counted, not told`, async (t) => {
     const s = await setup(t)
     const { workerId } = workerNumbered(1)
     await s.leases.register(workerNumbered(1))
     assert.equal(await s.leases.beat(workerId, { status: 'DRAINING', currentLoad: 7 }), 'held')
     const [view] = await s.workers.list({ tenantId: null })
     assert.equal(view!.status, 'DRAINING')
-    assert.equal(view!.currentLoad, 7)
+    assert.equal(view!.currentLoad, 0)
     assert.deepEqual(await s.maintenance.watch(), [{ workerId, beats: 1 }])
   })
 
@@ -60,7 +62,71 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     await s.leases.register(workerNumbered(1))
     assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
     assert.equal(await s.leases.beat(workerId, idle), 'lost')
-    assert.deepEqual(await s.workers.list({ tenantId: null }), [])
+    assert.deepEqual(await s.maintenance.watch(), [])
+    assert.equal((await s.workers.list({ tenantId: null }))[0]!.status, 'DEAD')
+    assert.equal(await s.leases.beat(workerId, idle), 'lost')
+    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+  })
+
+  test(`${name}: a worker that died is shown as DEAD for an hour, with everything that it said of itself`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await s.addTenant(1)
+    const worker = { ...workerNumbered(1), tenantId }
+    await s.leases.register(worker)
+    await s.maintenance.reclaim({ workerId: worker.workerId, beats: 0 })
+    const [view] = await s.workers.list({ tenantId })
+    const { registeredAt, beatAt, endedAt, ...rest } = view!
+    assert.deepEqual(rest, { ...worker, status: 'DEAD', currentLoad: 0 })
+    assert(endedAt! >= beatAt && beatAt >= registeredAt)
+    assert.equal(await s.workers.find(tenantId, worker.workerId), null)
+    await s.ageLeases(59 * 60_000)
+    assert.deepEqual(
+      (await s.workers.list({ tenantId, status: 'DEAD' })).map(({ workerId }) => workerId),
+      [worker.workerId],
+    )
+    assert.equal(await s.workers.prune(10), 0)
+    await s.ageLeases(61_000)
+    assert.deepEqual(await s.workers.list({ tenantId }), [])
+    assert.deepEqual([await s.workers.prune(10), await s.workers.prune(10)], [1, 0])
+  })
+
+  test(`${name}: workers are counted by status, with the executions that they hold`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await s.addTenant(1)
+    for (let number = 1; number <= 4; number++)
+      await s.leases.register({ ...workerNumbered(number), tenantId, capacity: 3 })
+    await s.leases.register(workerNumbered(5))
+    await s.leases.unregister(workerNumbered(4).workerId)
+    await s.maintenance.reclaim({ workerId: workerNumbered(3).workerId, beats: 0 })
+    await s.leases.beat(workerNumbered(2).workerId, { status: 'DRAINING', currentLoad: 9 })
+    const job = await s.createJob({ overlapPolicy: 'ALLOW' })
+    for (let i = 0; i < 2; i++) await s.trigger(job)
+    await s.claim(workerNumbered(1).workerId, 2)
+    const own = { active: 1, draining: 1, silent: 0, deadLastHour: 1, capacity: 6, running: 2 }
+    assert.deepEqual(await s.workers.count({ tenantId }), own)
+    assert.deepEqual(await s.workers.count({ tenantId: null }), { ...own, active: 2, capacity: 56 })
+    assert.equal(await s.workers.countRegistered(tenantId), 2)
+    await s.ageLeases(11_000)
+    assert.deepEqual(await s.workers.count({ tenantId }), {
+      ...{ active: 0, draining: 0, silent: 2, deadLastHour: 1, capacity: 0, running: 0 },
+    })
+  })
+
+  test(`${name}: workers are listed a page at a time, by status, and ours alone`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await s.addTenant(1)
+    for (let number = 1; number <= 5; number++)
+      await s.leases.register({ ...workerNumbered(number), tenantId: number === 3 ? null : tenantId })
+    await s.maintenance.reclaim({ workerId: workerNumbered(2).workerId, beats: 0 })
+    const numbersOf = async (query: Partial<WorkerQuery>) =>
+      (await s.workers.list({ tenantId: null, ...query })).map(({ workerId }) => Number(workerId.slice(-3)))
+    assert.deepEqual(await numbersOf({ limit: 2 }), [1, 2])
+    assert.deepEqual(await numbersOf({ limit: 2, after: workerNumbered(2).workerId }), [3, 4])
+    assert.deepEqual(await numbersOf({ limit: 2, after: workerNumbered(4).workerId }), [5])
+    assert.deepEqual(await numbersOf({ tenantId }), [1, 2, 4, 5])
+    assert.deepEqual(await numbersOf({ tenantId, status: 'ACTIVE', limit: 2 }), [1, 4])
+    assert.deepEqual(await numbersOf({ status: 'DEAD' }), [2])
+    assert.deepEqual(await numbersOf({ ours: true }), [3])
   })
 
   test(`${name}: a worker that beat after it was watched is not reclaimed`, async (t) => {
@@ -72,16 +138,21 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal(await s.leases.beat(workerId, idle), 'held')
   })
 
-  test(`${name}: a worker that left is gone, and leaving twice is harmless`, async (t) => {
+  test(`${name}: a worker that left is shown as LEFT for a while, and leaving twice is harmless`, async (t) => {
     const s = await setup(t)
     await s.leases.register(workerNumbered(1))
     await s.leases.register(workerNumbered(2))
     await s.leases.unregister(workerNumbered(1).workerId)
     await s.leases.unregister(workerNumbered(1).workerId)
-    assert.deepEqual(
-      (await s.workers.list({ tenantId: null })).map(({ workerId }) => workerId),
-      [workerNumbered(2).workerId],
-    )
+    const shown = async () =>
+      (await s.workers.list({ tenantId: null })).map(({ workerId, status }) => [workerId, status])
+    assert.deepEqual(await shown(), [
+      [workerNumbered(1).workerId, 'LEFT'],
+      [workerNumbered(2).workerId, 'ACTIVE'],
+    ])
+    assert.equal(await s.leases.beat(workerNumbered(1).workerId, idle), 'lost')
+    await s.ageLeases(11 * 60_000)
+    assert.deepEqual(await shown(), [[workerNumbered(2).workerId, 'DEAD']])
   })
 
   test(`${name}: the workers of a tenant are listed to it, and all workers to a caller that asks for all`, async (t) => {
