@@ -306,3 +306,24 @@ test('a host without room waits for the end of a call, not for a turn', async ()
   await end(executions[0]!)
   assert.deepEqual(started, idsOf(executions.slice(0, 5)))
 })
+
+test('executions that have run for 200 ms will last; of the others as many as recently ended will not', async () => {
+  const { inFlight, world, addLive, end } = setup()
+  const drop = async (executions: ReturnType<typeof addLive>) => {
+    for (const held of executions) {
+      await end(held)
+      inFlight.drop(held)
+    }
+  }
+  const long = addLive('a', 3)
+  assert.equal(inFlight.measureLasting(10), 3, 'nothing is known of them')
+  await world.advance(batchMsMax)
+  await drop(addLive('b', 4))
+  addLive('b', 3)
+  assert.equal(inFlight.measureLasting(10), 3)
+  assert.equal(inFlight.measureLasting(2), 2)
+  await drop(long)
+  assert.equal(inFlight.measureLasting(10), 0, 'the end of a long one says nothing of the others')
+  addLive('c', 4)
+  assert.equal(inFlight.measureLasting(10), 3)
+})

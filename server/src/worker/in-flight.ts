@@ -78,6 +78,8 @@ export class InFlight {
   #suspects = 0
   /** The rate of recent endings; its `most` is reset when an execution that was claimed ahead did not start in time. */
   readonly #endings = new RecentEndings()
+  /** The same of executions that ended before their batch expired. */
+  readonly #shortEndings = new RecentEndings()
   /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
   /** Hosts that have room and calls waiting for the next turn. */
@@ -135,6 +137,21 @@ export class InFlight {
   /** About how many ended in the last 200 ms: as many may be claimed ahead without outliving their batch. */
   measureEndedRecently(): number {
     return this.#endings.measure(this.#deps.clock.monotonicMs())
+  }
+
+  /**
+   * About how many executions in flight will not end within moments, counted up to `max`: the ones that have outlived their
+   * batch, or all but as many as recently ended before.
+   */
+  measureLasting(max: number): number {
+    const nowMs = this.#deps.clock.monotonicMs()
+    let lasting = 0
+    for (const { claimedMs } of this.#executions) {
+      // Executions are in the order of their claims, nearly.
+      if (lasting >= max || nowMs - claimedMs < batchMsMax) break
+      lasting += 1
+    }
+    return Math.max(lasting, Math.min(max, this.size - this.#shortEndings.measure(nowMs)))
   }
 
   /** Includes ended executions until they are recorded, so that none of them counts as an unknown claim. */
@@ -333,7 +350,9 @@ export class InFlight {
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
     this.#pumpHost(host)
     if (!this.#executions.has(held)) return
-    this.#endings.count(this.#deps.clock.monotonicMs())
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#endings.count(nowMs)
+    if (nowMs - held.claimedMs < batchMsMax) this.#shortEndings.count(nowMs)
     this.#end(held, end)
   }
 
