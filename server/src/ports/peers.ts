@@ -8,6 +8,6 @@ export interface Peers {
    * that drain or have missed a heartbeat; empty when the worker itself is not registered.
    */
   find(workerId: string): Promise<string[]>
-  /** The load of these workers, without workers that are gone, drain, are full or have missed a heartbeat. */
+  /** The load of these workers, without workers that are gone, drain, have no room or have missed a heartbeat. */
   measure(workerIds: readonly string[], routes: readonly string[]): Promise<PeerLoad>
 }

@@ -5,8 +5,8 @@
 // waiting executions are left to them). A yield ends when nothing waits or there is a share again. After `yieldMsMax`
 // the peers count as unable to claim, and for `aloneMs` the worker claims as if it were alone: a dead peer costs one
 // yield.
-// Invariants: a bound never lasts longer than `yieldMsMax`; while many calls end fast nothing is bounded or asked, since
-// no execution stays long enough to be lost with its worker.
+// Invariants: executions wait no longer than `yieldMsMax` for others; while many calls end fast nothing is bounded or
+// asked. The share is only the number that a claim asks for: the store decides.
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
 import { directMaxOf, shareOf, unspreadMax } from '../domain/queue/spread.ts'
 import type { Clock } from '../ports/clock.ts'

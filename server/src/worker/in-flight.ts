@@ -17,7 +17,7 @@ import type { HttpOutcome } from '../ports/http.ts'
 import { endCancelled, endGivenUp, type HeldBatch, type HeldExecution } from './held-execution.ts'
 import { HostQueue } from './host-queue.ts'
 import { noHost } from './prepare.ts'
-import { RecentEndings } from './recent-endings.ts'
+import { RecentEndings, windowMs } from './recent-endings.ts'
 
 export interface InFlightDeps {
   clock: Clock
@@ -61,6 +61,8 @@ export const aheadMax = 1_000
  */
 export const startsPerTurn = 40
 const cancelGraceMsDefault = 30_000
+/** An execution that is in flight for less is short: little is lost with it when its worker dies. */
+const shortMsMax = 1_000
 
 export class InFlight {
   readonly capacity: number
@@ -78,7 +80,7 @@ export class InFlight {
   #suspects = 0
   /** The rate of recent endings; its `most` is reset when an execution that was claimed ahead did not start in time. */
   readonly #endings = new RecentEndings()
-  /** The same of executions that ended before their batch expired. */
+  /** Of short executions, each by its time in flight: how many were in flight on average. */
   readonly #shortEndings = new RecentEndings()
   /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
@@ -140,18 +142,19 @@ export class InFlight {
   }
 
   /**
-   * About how many executions in flight will not end within moments, counted up to `max`: the ones that have outlived their
-   * batch, or all but as many as recently ended before.
+   * About how many executions in flight will last, counted up to `max`: the ones that are not short any more, or all but as
+   * many as are usually in flight because of short ones, by the rate of their ends and their time in flight.
    */
   measureLasting(max: number): number {
     const nowMs = this.#deps.clock.monotonicMs()
     let lasting = 0
     for (const { claimedMs } of this.#executions) {
       // Executions are in the order of their claims, nearly.
-      if (lasting >= max || nowMs - claimedMs < batchMsMax) break
+      if (lasting >= max || nowMs - claimedMs < shortMsMax) break
       lasting += 1
     }
-    return Math.max(lasting, Math.min(max, this.size - this.#shortEndings.measure(nowMs)))
+    const short = Math.round(this.#shortEndings.measure(nowMs))
+    return Math.max(lasting, Math.min(max, this.size - short))
   }
 
   /** Includes ended executions until they are recorded, so that none of them counts as an unknown claim. */
@@ -352,7 +355,8 @@ export class InFlight {
     if (!this.#executions.has(held)) return
     const nowMs = this.#deps.clock.monotonicMs()
     this.#endings.count(nowMs)
-    if (nowMs - held.claimedMs < batchMsMax) this.#shortEndings.count(nowMs)
+    const heldMs = nowMs - held.claimedMs
+    if (heldMs < shortMsMax) this.#shortEndings.count(nowMs, heldMs / windowMs)
     this.#end(held, end)
   }
 

@@ -55,10 +55,10 @@ export async function setupLongCalls(t: TestContext): Promise<LongCallsScene> {
     },
     countHeld() {
       return until(async () => {
-        // An execution that has run for 200 ms is a row of its own, and counts as a long one.
+        // After a second an execution counts as a long one; it has left its batch by then.
         const { rows } = await client.query<{ held: number }>(`
           SELECT count(*)::int AS held FROM live
-          WHERE state = 'running' AND started_at < clock_timestamp() - interval '250 milliseconds'
+          WHERE state = 'running' AND started_at < clock_timestamp() - interval '1100 milliseconds'
           GROUP BY worker_id ORDER BY held DESC`)
         const held = rows.map((row) => row.held)
         return held.reduce((sum, one) => sum + one, 0) === longCalls ? held : null
