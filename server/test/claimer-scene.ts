@@ -58,6 +58,13 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     { capacity },
   )
   let workerId: string | null = await s.addWorker()
+  const { peers } = ports
+  const measure = peers.measure.bind(peers)
+  let measures = 0
+  peers.measure = (...args) => {
+    measures += 1
+    return measure(...args)
+  }
   const calls = { isDraining: false, onClaimed: 0, onClaimDue: 0 }
   const definitions = new Definitions(queue, '1.2.3')
   const prune = definitions.prune.bind(definitions)
@@ -69,6 +76,7 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   const claimer = new Claimer({
     clock: world.clock,
     queue,
+    peers,
     graphRuns: ports.graphRuns,
     inFlight,
     definitions,
@@ -102,6 +110,8 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   return {
     ...{ s, inFlight, triggerFor, claimer, orders, known, fire, calls },
     prunes: () => prunes,
+    /** How often the load of peers was measured. */
+    measures: () => measures,
     inFlightIds: () => [...inFlight.executions()].map(({ executionId }) => executionId).toSorted(),
     /** The answers to claims of this lane wait until the returned promise is resolved. */
     holdClaims(lane: string): PromiseWithResolvers<void> {
@@ -129,5 +139,6 @@ export async function setupClaimer({ capacity = 800 } = {}) {
       calls.isDraining = true
     },
     settle: () => world.advance(0),
+    advance: (ms: number) => world.advance(ms),
   }
 }

@@ -1,6 +1,7 @@
 // The statements that fire, that enqueue many triggers, and that finish on the fast path, with full-size parameters,
 // for the test that checks their query plans.
 import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/triggers.sql.ts'
+import { measurePeers } from '../src/postgres/queue/peers.sql.ts'
 import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
 import { fireFast, fireSlots } from '../src/postgres/scheduling/fire-slots.sql.ts'
 import { claimFired, lockCursors, lockDirectWorker } from '../src/postgres/scheduling/slots.sql.ts'
@@ -81,5 +82,16 @@ export const hotFireStatements: HotStatement[] = [
       'SELECT 1',
     ],
     types: 'uuid, text, int, json, int',
+  },
+  {
+    statement: measurePeers,
+    values: [
+      'SELECT 6000',
+      `SELECT array_agg(md5('worker' || n)::uuid) FROM generate_series(1, 20) AS n`,
+      'SELECT 500',
+      `SELECT '{server}'::text[]`,
+      'SELECT 100',
+    ],
+    types: 'float8, uuid[], int, text[], int',
   },
 ]

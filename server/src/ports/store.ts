@@ -20,6 +20,7 @@ import type { Logs } from './logs.ts'
 import type { Maintenance } from './maintenance.ts'
 import type { Operations } from './operations.ts'
 import type { Partitions } from './partitions.ts'
+import type { Peers } from './peers.ts'
 import type { PlannedJobs } from './planned-jobs.ts'
 import type { Queue } from './queue.ts'
 import type { Requests } from './requests.ts'
@@ -52,6 +53,7 @@ export interface StorePorts {
   routes: Routes
   leases: Leases
   workers: Workers
+  peers: Peers
   gauges: Gauges
   // graphs
   graphRuns: GraphRuns

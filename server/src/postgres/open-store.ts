@@ -19,6 +19,7 @@ import { PostgresRequests, storesOn } from './jobs/requests.ts'
 import { PostgresAttempts } from './queue/attempts.ts'
 import { PostgresGauges } from './queue/gauges.ts'
 import { PostgresMaintenance } from './queue/maintenance.ts'
+import { PostgresPeers } from './queue/peers.ts'
 import { PostgresQueue } from './queue/queue.ts'
 import { PostgresRoutes } from './queue/routes.ts'
 import { PostgresWorkers } from './queue/workers.ts'
@@ -42,6 +43,7 @@ export function openPostgresStore(database: Database): StorePorts {
     routes: new PostgresRoutes(database),
     leases: workers,
     workers,
+    peers: new PostgresPeers(database),
     gauges: new PostgresGauges(database),
     runSteps: new PostgresRunSteps(database),
     executions: new PostgresExecutions(database),

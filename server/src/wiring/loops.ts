@@ -24,6 +24,7 @@ import { schedulerBeatMs, shareEveryMs } from '../scheduler/hold-partitions.ts'
 import { sendUpdatesEveryMs } from '../worker/attempt-updates.ts'
 import { refreshKeysEveryMs } from '../worker/call-signer.ts'
 import { claimEveryMs } from '../worker/claim.ts'
+import { watchPeersEveryMs } from '../worker/claim-spread.ts'
 import { pollCancellationsEveryMs } from '../worker/worker.ts'
 
 export interface LoopSpec {
@@ -220,6 +221,11 @@ export const LOOPS = {
     everyMs: claimEveryMs,
     wokenBy: ['shared'],
     does: 'HTTP only: claims from the shared lane while a large claim is under way.',
+  },
+  'watch peers': {
+    role: 'worker',
+    everyMs: watchPeersEveryMs,
+    does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them.',
   },
   'poll cancellations': {
     role: 'worker',

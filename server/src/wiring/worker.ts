@@ -49,7 +49,7 @@ export async function startWorker(
   { config, world, store, leaseStore, wakeup, startLoop, port, publicUrl, isBackpressured }: WorkerRoleDeps,
   held: WorkerAssignment = { kind: 'http', capacity: httpCapacity, executors: {} },
 ): Promise<RunningWorker> {
-  const { queue, graphRuns, attempts, logs, secrets, routes } = store
+  const { queue, peers, graphRuns, attempts, logs, secrets, routes } = store
   const executors = held.kind === 'handlers' ? { worker: held.executor } : held.executors
   const worker = new Worker(
     {
@@ -58,6 +58,7 @@ export async function startWorker(
       publicUrl,
       isBackpressured,
       queue,
+      peers,
       graphRuns,
       attempts,
       logs,
@@ -82,6 +83,7 @@ export async function startWorker(
   const finish = startLoop('finish executions', () => worker.finish())
   const expireBatches = startLoop('expire batches', () => worker.expireBatches())
   const claim = startLoop('claim executions', () => worker.claim())
+  startLoop('watch peers', () => worker.watchPeers())
   startLoop('poll cancellations', () => worker.pollCancellations())
   if (held.kind === 'http') {
     startLoop('refresh signing keys', () => worker.refreshKeys())

@@ -56,7 +56,7 @@ async function setup(t: TestContext) {
     const onFinished = (one: (typeof after)[number]) => void after.push(one)
     const worker = new Worker(
       {
-        ...{ ...world, http, version: '1.2.3', queue, leases: ports.leases },
+        ...{ ...world, http, version: '1.2.3', queue, peers: ports.peers, leases: ports.leases },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ graphRuns: ports.graphRuns, onEnded() {}, onClaimed() {}, onFinished },
       },

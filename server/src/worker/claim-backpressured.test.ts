@@ -29,6 +29,7 @@ test('while its scheduler fires a herd, a worker claims one batch of the herd no
   const claimer = new Claimer({
     clock: world.clock,
     queue: queue as Partial<Queue> as Queue,
+    peers: { find: async () => [], measure: async () => ({ held: [], waiting: 0 }) },
     graphRuns: { parentsOf: async () => new Map() },
     inFlight,
     definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),

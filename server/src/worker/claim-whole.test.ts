@@ -50,6 +50,7 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
   const claimer = new Claimer({
     clock: world.clock,
     queue,
+    peers: ports.peers,
     graphRuns: ports.graphRuns,
     inFlight,
     definitions: new Definitions(queue, '1.2.3'),

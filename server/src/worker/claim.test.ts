@@ -57,7 +57,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
   const definitions = new Definitions(link, '1.2.3')
   const claimer = new Claimer({
     clock: world.clock,
-    queue: link,
+    ...{ queue: link, peers: ports.peers },
     graphRuns: ports.graphRuns,
     inFlight,
     definitions,

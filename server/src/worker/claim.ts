@@ -1,6 +1,7 @@
 // The claim loop: takes executions off the queue, as many as there is room for, shared fairly among tenants, the oldest
 // rank first. Its parts: `ClaimReservations` counts the room that claims under way may fill, `ClaimIntake` puts their
-// executions in flight, `UnknownClaims` releases claims with a lost answer, `WorkerDirectDispatch` claims on insert.
+// executions in flight, `UnknownClaims` releases claims with a lost answer, `WorkerDirectDispatch` claims on insert,
+// `ClaimSpread` leaves executions to other workers that hold less.
 //
 // States: idle, or in a pass (`claimOnce`). A pass releases unknown claims, queries the lanes and hosts that have work,
 // divides the room among them and claims. While a pass waits for the store, at most one side claim may run in the
@@ -19,12 +20,13 @@ import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { Claimed, ClaimOrder, Queue } from '../ports/queue.ts'
 import { ClaimIntake, type IntakeDeps } from './claim-intake.ts'
 import { ClaimReservations } from './claim-reservations.ts'
+import { ClaimSpread, type SpreadDeps, yieldLookMs } from './claim-spread.ts'
 import { WorkerDirectDispatch } from './direct-dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import { SideClaims, type SideClaimsDeps } from './side-claims.ts'
 import { UnknownClaims } from './unknown-claims.ts'
 
-export interface ClaimDeps extends IntakeDeps, SideClaimsDeps {
+export interface ClaimDeps extends IntakeDeps, SideClaimsDeps, Pick<SpreadDeps, 'peers'> {
   clock: Clock
   queue: Queue
   inFlight: InFlight
@@ -56,6 +58,7 @@ export class Claimer {
   readonly #unknownClaims: UnknownClaims
   readonly #intake: ClaimIntake
   readonly #sideClaims: SideClaims
+  readonly #spread: ClaimSpread
   readonly directDispatch: DirectDispatch
   #isClaiming = false
   /** One side claim a pass, since it does not check which other lanes wait. */
@@ -74,7 +77,9 @@ export class Claimer {
     this.#unknownClaims = unknownClaims
     this.#intake = intake
     this.#sideClaims = sideClaims
-    this.directDispatch = new WorkerDirectDispatch(deps, { reservations, unknownClaims, intake, sideClaims })
+    this.#spread = new ClaimSpread(deps, reservations)
+    const parts = { reservations, unknownClaims, intake, sideClaims, spread: this.#spread }
+    this.directDispatch = new WorkerDirectDispatch(deps, parts)
   }
 
   /** The store may hold executions for us that we do not know of, as after everything in flight was abandoned. */
@@ -92,8 +97,13 @@ export class Claimer {
     return this.#reservations.reserved > 0
   }
 
+  /** Lists the workers that could claim the same executions. A step for a Loop. */
+  watchPeers(): Promise<'idle'> {
+    return this.#spread.watchPeers()
+  }
+
   /** One pass. A step for a Loop. */
-  async claimOnce(): Promise<'more' | 'idle'> {
+  async claimOnce(): Promise<'more' | 'idle' | number> {
     this.#isClaiming = true
     this.#mayClaimSharedLane = true
     this.#sideClaims.setLoopShort(false)
@@ -113,9 +123,10 @@ export class Claimer {
     // Room for a whole batch: an execution that leaves its batch costs several times as much.
     const hasRoom = this.#reservations.unrequested(inFlight) >= batchExecutionsMax
     const mayClaim = this.#mayClaimSharedLane && !this.#unknownClaims.isReconciling
-    if (routes.length === 0 || !mayClaim || !hasRoom) return 'idle'
+    const count = Math.min(batchExecutionsMax, this.#spread.unmeasuredShare)
+    if (routes.length === 0 || !mayClaim || !hasRoom || count === 0) return 'idle'
     this.#mayClaimSharedLane = false
-    const lanes = [{ lane: sharedLane, count: batchExecutionsMax }]
+    const lanes = [{ lane: sharedLane, count }]
     const order = { workerId, routes, lanes, hosts: [], batchesMax: batchExecutionsMax, divides: false }
     return this.#sideClaims.run(() => {
       const requested = countOf(order)
@@ -123,7 +134,7 @@ export class Claimer {
     })
   }
 
-  async #claimOnce(): Promise<'more' | 'idle'> {
+  async #claimOnce(): Promise<'more' | 'idle' | number> {
     const { queue, inFlight } = this.#deps
     const workerId = this.#deps.workerId()
     if (workerId === null) {
@@ -143,13 +154,16 @@ export class Claimer {
     const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
     const order = { workerId, routes, batchesMax: lookedAt, divides }
     // With nothing in flight a single trigger most likely woke us: one short query instead of three.
-    const singles = Math.min(singlesMax, Math.floor(free * singlesShare))
+    const singles = Math.min(singlesMax, Math.floor(free * singlesShare), this.#spread.unmeasuredShare)
     if (inFlight.size === 0 && singles > 0) {
       const lanes = [{ lane: sharedLane, count: singles }]
       if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
       if (this.#deps.workerId() !== workerId) return 'idle'
     }
     const waiting = await queue.waiting(routes, lanesMax)
+    // Right before the claim: a claim on insert in the meantime would come on top of it.
+    const share =
+      waiting.lanes.length === 0 ? this.#spread.endYield() : await this.#spread.measureShare(routes)
     const freeNow = Math.min(free, this.#measureFree())
     if (freeNow <= 0) return 'idle'
     const nowMs = this.#deps.clock.monotonicMs()
@@ -166,13 +180,13 @@ export class Claimer {
       return count > 0 ? [{ host, count }] : []
     })
     const room = {
-      free: left,
+      free: Math.min(left, share),
       capacity: inFlight.capacity,
       inFlight: (lane: string) => inFlight.inLane(lane),
     }
-    const lanes = this.#holdBack(this.#share.split(waiting.lanes, room))
-    if (lanes.length === 0 && hosts.length === 0) return 'idle'
-    return this.#claim({ ...order, lanes, hosts })
+    const lanes = share === 0 ? [] : this.#holdBack(this.#share.split(waiting.lanes, room))
+    const claimed = lanes.length + hosts.length === 0 ? 'idle' : await this.#claim({ ...order, lanes, hosts })
+    return claimed === 'idle' && this.#spread.isYielding ? yieldLookMs : claimed
   }
 
   /** Room for a pass. Notes whether claims under way leave it less than it could use. */

@@ -4,12 +4,14 @@
 //
 // States of a reservation: reserved (the transaction is under way) -> ended, with the claimed executions, or with null
 // when the outcome of the transaction is not known; that is an unknown claim, which the next pass releases.
-// Invariants: nothing is reserved without a lease, while the worker drains, or while unknown claims are reconciled.
+// Invariants: nothing is reserved without a lease, while the worker drains, or while unknown claims are reconciled; nor
+// beyond the worker's share when others like it could claim the execution.
 import { serverRoute } from '../domain/queue/route.ts'
 import type { DirectDispatch, Reservation } from '../ports/direct-dispatch.ts'
 import type { Claimed } from '../ports/queue.ts'
 import type { ClaimIntake } from './claim-intake.ts'
 import type { ClaimReservations } from './claim-reservations.ts'
+import type { ClaimSpread } from './claim-spread.ts'
 import type { InFlight } from './in-flight.ts'
 import type { SideClaims } from './side-claims.ts'
 import type { UnknownClaims } from './unknown-claims.ts'
@@ -26,6 +28,7 @@ interface ClaimParts {
   unknownClaims: UnknownClaims
   intake: ClaimIntake
   sideClaims: SideClaims
+  spread: ClaimSpread
 }
 
 export class WorkerDirectDispatch implements DirectDispatch {
@@ -39,10 +42,11 @@ export class WorkerDirectDispatch implements DirectDispatch {
 
   reserve(count: number): Reservation | null {
     const { inFlight, isDraining } = this.#deps
-    const { reservations, unknownClaims, intake, sideClaims } = this.#parts
+    const { reservations, unknownClaims, intake, sideClaims, spread } = this.#parts
     const workerId = this.#deps.workerId()
     if (workerId === null || isDraining() || unknownClaims.isReconciling) return null
     if (!reservations.mayReserve(count, inFlight, inFlight.measureRoom())) return null
+    if (spread.unmeasuredShare < count) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
     reservations.reserved += count
     const admitted = sideClaims.run(() => intake.admit(answer, { workerId, requested: count }))

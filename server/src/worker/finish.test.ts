@@ -46,7 +46,15 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   const finished: { retries: boolean; handedBack: boolean }[] = []
   const worker = new Worker(
     {
-      ...{ ...world, version: '1.2.3', queue, leases: ports.leases, onEnded() {}, onClaimed() {} },
+      ...{
+        ...world,
+        version: '1.2.3',
+        queue,
+        peers: ports.peers,
+        leases: ports.leases,
+        onEnded() {},
+        onClaimed() {},
+      },
       ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
       graphRuns: ports.graphRuns,
       onFinished: (after) => void finished.push(after),

@@ -306,3 +306,28 @@ test('a host without room waits for the end of a call, not for a turn', async ()
   await end(executions[0]!)
   assert.deepEqual(started, idsOf(executions.slice(0, 5)))
 })
+
+test('short executions do not count as lasting while they end as fast as they come', async () => {
+  const { inFlight, world, addLive, end } = setup()
+  const drop = async (executions: ReturnType<typeof addLive>) => {
+    for (const held of executions) {
+      await end(held)
+      inFlight.drop(held)
+    }
+  }
+  const long = addLive('a', 3)
+  assert.equal(inFlight.measureLasting(10), 3, 'nothing is known of them')
+  await world.advance(1_000)
+  const short = addLive('b', 4)
+  await world.advance(100)
+  assert.equal(inFlight.measureLasting(10), 7)
+  // Four ended in a window of 200 ms, each after half of it: two were in flight on average.
+  await drop(short)
+  addLive('b', 2)
+  assert.equal(inFlight.measureLasting(10), 3)
+  assert.equal(inFlight.measureLasting(2), 2)
+  await drop(long)
+  assert.equal(inFlight.measureLasting(10), 0, 'the end of a long one says nothing of the others')
+  addLive('c', 4)
+  assert.equal(inFlight.measureLasting(10), 4)
+})

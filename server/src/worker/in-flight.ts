@@ -17,7 +17,7 @@ import type { HttpOutcome } from '../ports/http.ts'
 import { endCancelled, endGivenUp, type HeldBatch, type HeldExecution } from './held-execution.ts'
 import { HostQueue } from './host-queue.ts'
 import { noHost } from './prepare.ts'
-import { RecentEndings } from './recent-endings.ts'
+import { RecentEndings, windowMs } from './recent-endings.ts'
 
 export interface InFlightDeps {
   clock: Clock
@@ -61,6 +61,8 @@ export const aheadMax = 1_000
  */
 export const startsPerTurn = 40
 const cancelGraceMsDefault = 30_000
+/** An execution that is in flight for less is short: little is lost with it when its worker dies. */
+const shortMsMax = 1_000
 
 export class InFlight {
   readonly capacity: number
@@ -78,6 +80,8 @@ export class InFlight {
   #suspects = 0
   /** The rate of recent endings; its `most` is reset when an execution that was claimed ahead did not start in time. */
   readonly #endings = new RecentEndings()
+  /** Of short executions, each by its time in flight: how many were in flight on average. */
+  readonly #shortEndings = new RecentEndings()
   /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
   /** Hosts that have room and calls waiting for the next turn. */
@@ -135,6 +139,22 @@ export class InFlight {
   /** About how many ended in the last 200 ms: as many may be claimed ahead without outliving their batch. */
   measureEndedRecently(): number {
     return this.#endings.measure(this.#deps.clock.monotonicMs())
+  }
+
+  /**
+   * About how many executions in flight will last, counted up to `max`: the ones that are not short any more, or all but as
+   * many as are usually in flight because of short ones, by the rate of their ends and their time in flight.
+   */
+  measureLasting(max: number): number {
+    const nowMs = this.#deps.clock.monotonicMs()
+    let lasting = 0
+    for (const { claimedMs } of this.#executions) {
+      // Executions are in the order of their claims, nearly.
+      if (lasting >= max || nowMs - claimedMs < shortMsMax) break
+      lasting += 1
+    }
+    const short = Math.round(this.#shortEndings.measure(nowMs))
+    return Math.max(lasting, Math.min(max, this.size - short))
   }
 
   /** Includes ended executions until they are recorded, so that none of them counts as an unknown claim. */
@@ -333,7 +353,10 @@ export class InFlight {
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
     this.#pumpHost(host)
     if (!this.#executions.has(held)) return
-    this.#endings.count(this.#deps.clock.monotonicMs())
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#endings.count(nowMs)
+    const heldMs = nowMs - held.claimedMs
+    if (heldMs < shortMsMax) this.#shortEndings.count(nowMs, heldMs / windowMs)
     this.#end(held, end)
   }
 

@@ -2,7 +2,7 @@
 // Two windows of 200 ms follow each other, the current one and the one before it; the larger count is the answer, so a
 // count is known for 200 to 400 ms. A window begins with the first count or measurement after the one before is over.
 
-const windowMs = 200
+export const windowMs = 200
 
 export class RecentEndings {
   #sinceMs = 0
@@ -10,9 +10,9 @@ export class RecentEndings {
   #endedBefore = 0
   #most = 0
 
-  /** Counts one more. `nowMs` is monotonic, here and below. */
-  count(nowMs: number): void {
-    this.#moveTo(nowMs, 1)
+  /** Counts one more, or as much as it weighs. `nowMs` is monotonic, here and below. */
+  count(nowMs: number, weight = 1): void {
+    this.#moveTo(nowMs, weight)
   }
 
   /** Begins a new window when the current one is over. */

@@ -36,7 +36,7 @@ async function setup({ capacity = 800 } = {}) {
   async function start(): Promise<Worker> {
     const worker = new Worker(
       {
-        ...{ ...world, version: '1.2.3', queue, leases: ports.leases },
+        ...{ ...world, version: '1.2.3', queue, peers: ports.peers, leases: ports.leases },
         graphRuns: ports.graphRuns,
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onClaimed() {}, onFinished() {} },

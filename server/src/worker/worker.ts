@@ -8,6 +8,7 @@ import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
+import type { Peers } from '../ports/peers.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { World } from '../ports/world.ts'
@@ -27,6 +28,7 @@ export interface WorkerDeps extends World {
   /** The version of the program. */
   version: string
   queue: Queue
+  peers: Peers
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
@@ -149,6 +151,7 @@ export class Worker {
     this.#claimer = new Claimer({
       clock,
       queue: deps.queue,
+      peers: deps.peers,
       graphRuns: deps.graphRuns,
       inFlight: this.inFlight,
       definitions: new Definitions(deps.queue, deps.version),
@@ -163,8 +166,13 @@ export class Worker {
     })
   }
 
-  claim(): Promise<'more' | 'idle'> {
+  claim(): Promise<'more' | 'idle' | number> {
     return this.#claimer.claimOnce()
+  }
+
+  /** Lists the workers that could claim the same executions. */
+  watchPeers(): Promise<'idle'> {
+    return this.#claimer.watchPeers()
   }
 
   /** Whether a `claim` is under way; it may have looked at the queue before the latest execution came. */

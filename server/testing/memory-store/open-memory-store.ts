@@ -19,6 +19,7 @@ import { MemoryLogs } from './logs.ts'
 import { MemoryMaintenance } from './maintenance.ts'
 import { MemoryOperations } from './operations.ts'
 import { MemoryPartitions } from './partitions.ts'
+import { MemoryPeers } from './peers.ts'
 import { MemoryPlannedJobs } from './planned-jobs.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
@@ -65,6 +66,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     runSteps: new MemoryRunSteps(store),
     leases: workers,
     workers,
+    peers: new MemoryPeers(store),
     partitions: new MemoryPartitions(store),
     executions: new MemoryExecutions(store),
     slotLedger: new MemorySlotLedger(store),

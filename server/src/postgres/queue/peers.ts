@@ -1,0 +1,29 @@
+// The other workers like a worker, on PostgreSQL.
+import { heldCountMax, type PeerLoad, peersMax, waitingCountMax } from '../../domain/queue/spread.ts'
+import { workerBeatMs } from '../../domain/queue/worker.ts'
+import type { Peers } from '../../ports/peers.ts'
+import type { Database } from '../connection/database.ts'
+import * as statements from './peers.sql.ts'
+
+/** A worker that has not beaten for this long has missed a heartbeat. */
+const silentMs = 2 * workerBeatMs
+
+export class PostgresPeers implements Peers {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async find(workerId: string): Promise<string[]> {
+    const values = [silentMs, workerId, peersMax]
+    const { rows } = await this.#database.query<{ worker_id: string }>(statements.selectPeers, values)
+    return rows.map((row) => row.worker_id)
+  }
+
+  async measure(workerIds: readonly string[], routes: readonly string[]): Promise<PeerLoad> {
+    const values = [silentMs, workerIds, heldCountMax, routes, waitingCountMax]
+    const { rows } = await this.#database.query<PeerLoad>(statements.measurePeers, values)
+    return rows[0]!
+  }
+}

@@ -1,0 +1,98 @@
+// Conformance of the peers port, for every implementation.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { sharedLane } from '../../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../../src/domain/queue/route.ts'
+import { waitingCountMax } from '../../../src/domain/queue/spread.ts'
+import type { Worker } from '../../../src/domain/queue/worker.ts'
+import type { StoreScenario } from '../stores.ts'
+
+function workerNumbered(number: number): Worker {
+  const workerId = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
+  const kind = { tenantId: null, executors: ['http'], handlers: [], labels: [] } as const
+  return { workerId, ...kind, host: 'host-a', version: '1.2.3', capacity: 50 }
+}
+
+const idOf = (number: number) => workerNumbered(number).workerId
+const routes = [serverRoute]
+
+/** Registers workers with these numbers. */
+async function register(s: StoreScenario, ...numbers: number[]): Promise<void> {
+  for (const number of numbers) await s.leases.register(workerNumbered(number))
+}
+
+/** Enqueues so many executions in one batch of the shared lane. */
+async function enqueue(s: StoreScenario, count: number): Promise<void> {
+  const jobs = []
+  for (let i = 0; i < count; i++) jobs.push(await s.createJob())
+  await s.fireBatch(jobs, 0, { lane: sharedLane })
+}
+
+function claim(s: StoreScenario, number: number, count: number) {
+  const lanes = [{ lane: sharedLane, count }]
+  return s.queue.claim({ workerId: idOf(number), routes, lanes, hosts: [], batchesMax: 10 })
+}
+
+export function testPeers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+  test(`${name}: the peers of a worker are the others of its kind, the next ones by id first`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1, 2, 3, 4)
+    const tenantId = await s.addTenant(1)
+    const sdk = { executors: ['worker'], handlers: ['sweep'] } as const
+    await s.leases.register({ ...workerNumbered(5), executors: ['shell'] })
+    await s.leases.register({ ...workerNumbered(6), labels: ['gpu'] })
+    await s.leases.register({ ...workerNumbered(7), ...sdk, tenantId })
+    await s.leases.register({ ...workerNumbered(8), ...sdk, tenantId })
+    await s.leases.register({ ...workerNumbered(9), ...sdk, tenantId, handlers: ['sweep', 'mail'] })
+    assert.deepEqual(await s.peers.find(idOf(3)), [4, 1, 2].map(idOf))
+    assert.deepEqual(await s.peers.find(idOf(7)), [idOf(8)])
+    for (const alone of [5, 6, 9]) assert.deepEqual(await s.peers.find(idOf(alone)), [])
+    assert.deepEqual(await s.peers.find(s.ids.next()), [])
+  })
+
+  test(`${name}: a worker that drains or has missed a heartbeat is no peer`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1, 2, 3)
+    await s.leases.beat(idOf(2), { status: 'DRAINING', currentLoad: 0 })
+    assert.deepEqual(await s.peers.find(idOf(1)), [idOf(3)])
+    const ids = [2, 3, 4].map(idOf)
+    assert.deepEqual(await s.peers.measure(ids, routes), { held: [0], waiting: 0 })
+    await s.ageLeases(7_000)
+    assert.deepEqual(await s.peers.find(idOf(1)), [])
+    assert.deepEqual(await s.peers.measure(ids, routes), { held: [], waiting: 0 })
+  })
+
+  test(`${name}: batches and single executions count as held, and as waiting`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1, 2)
+    await enqueue(s, 7)
+    await claim(s, 1, 7)
+    await s.trigger(await s.createJob())
+    await claim(s, 1, 1)
+    await s.trigger(await s.createJob())
+    await enqueue(s, 4)
+    const { held, waiting } = await s.peers.measure([idOf(1), idOf(2)], routes)
+    assert.deepEqual([held.toSorted(), waiting], [[0, 8], 5])
+    assert.equal((await s.peers.measure([idOf(2)], [])).waiting, 0)
+    assert.equal((await s.peers.measure([idOf(2)], ['another route'])).waiting, 0)
+  })
+
+  test(`${name}: a peer without room is left out, and nothing is counted without peers`, async (t) => {
+    const s = await setup(t)
+    await s.leases.register({ ...workerNumbered(1), capacity: 3 })
+    await enqueue(s, 5)
+    await claim(s, 1, 2)
+    assert.deepEqual(await s.peers.measure([idOf(1)], routes), { held: [2], waiting: 3 })
+    await claim(s, 1, 1)
+    assert.deepEqual(await s.peers.measure([idOf(1)], routes), { held: [], waiting: 0 })
+    assert.deepEqual(await s.peers.measure([], routes), { held: [], waiting: 0 })
+  })
+
+  test(`${name}: waiting executions are counted up to a bound`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1)
+    await enqueue(s, 60)
+    await enqueue(s, 60)
+    assert.equal((await s.peers.measure([idOf(1)], routes)).waiting, waitingCountMax)
+  })
+}
