@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
+import { packagesWithEngines } from './lock-engines.ts'
 
 const root = join(import.meta.dirname, '..')
 const linesMax = 400
@@ -270,7 +271,10 @@ function checkDependencyOrigins(): string[] {
         path.includes('node_modules/') && entry.link !== true && entry.integrity === undefined,
     )
     .map(([path]) => `package-lock.json: ${path} has no integrity hash`)
-  return [...found, ...missing]
+  const engines = packagesWithEngines(JSON.parse(lock)).map(
+    (path) => `package-lock.json: ${path} names the Node it asks for: npm run add takes that out`,
+  )
+  return [...found, ...missing, ...engines]
 }
 
 function checkLinksInDocs(): string[] {
