@@ -86,6 +86,8 @@ const crossings: { from: RegExp; to: RegExp }[] = [
   { from: /^sdk\/src\/test-kit/, to: /^server\/src\/(domain|lib)\// },
   // "Did you mean" is said by the SDK and the CLI alike.
   { from: /^sdk\/src\/known-options\.ts$/, to: /^server\/src\/lib\/did-you-mean\.ts$/ },
+  // A bundle's log lines look like a handler's.
+  { from: /^server\/src\/worker\/executors\/artifact-runner\.ts$/, to: /^sdk\/src\/format-values\.ts$/ },
   // `--handlers` runs a handler by the SDK's own code.
   { from: /^server\/src\/worker\/executors\/handlers\.ts$/, to: /^sdk\/src\// },
   // The handlers of the demo world are made as a user's are.
