@@ -19,9 +19,10 @@ import { refuseField } from '../http/problem.ts'
 import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { toJob } from './job-view.ts'
+import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import { planEdit } from './plan-edit.ts'
-import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
+import { dependenciesOf } from './validate-dependencies.ts'
 
 export interface JobByKeyDeps extends CreateDeps, WriteDeps {}
 
@@ -96,7 +97,7 @@ async function replace(
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
   if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
   const { tenantId, tier, name: by } = caller
-  const { jobs, calendars, graphRuns } = stores
+  const { jobs, calendars } = stores
   const dependsOn = dependenciesOf(request.depends_on)
   const named = await calendarsNamed(calendars, tenantId, request.schedule)
   let isStill = true
@@ -113,7 +114,7 @@ async function replace(
     headers: { etag: tagOf(job.version) },
     body: {
       ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
-      ...(await warningsOf(graphRuns, job)),
+      ...(await warningsOf(stores, job, { isNew: false })),
     },
     wake: ['changes'],
   }

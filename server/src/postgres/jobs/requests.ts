@@ -18,6 +18,7 @@ import { type Database, type Queries, type Transactions, within } from '../conne
 import { PostgresGraphRuns } from '../graphs/graph-runs.ts'
 import { PostgresDeadLetters } from '../history/dead-letters.ts'
 import { PostgresControl } from '../queue/control.ts'
+import { PostgresWorkers } from '../queue/workers.ts'
 import type { RowOf } from '../sql/item.ts'
 import { PostgresArtifacts } from './artifacts.ts'
 import { PostgresCalendars } from './calendars.ts'
@@ -39,6 +40,7 @@ export function storesOn(database: Transactions): WriteStores {
     calendars: new PostgresCalendars(database),
     artifacts: new PostgresArtifacts(database),
     graphRuns: new PostgresGraphRuns(database),
+    workers: new PostgresWorkers(database),
   }
 }
 
