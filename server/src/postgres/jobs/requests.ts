@@ -1,5 +1,6 @@
 // One request, one effect, on PostgreSQL: the effect and its answer are one transaction. A key takes an advisory lock
 // for the length of that transaction: a second request with the key is refused at once and holds no connection waiting.
+import { allOrFirstError } from '../../lib/all-or-first-error.ts'
 import { GroupCommit } from '../../lib/group-commit.ts'
 import { RestartTransaction } from '../../lib/unavailable.ts'
 import type {
@@ -156,14 +157,6 @@ async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<Ru
   )
   if (replies.length > 0) await queries.query(statements.insertReplies, [replyItem.encode(replies)])
   return outcomes
-}
-
-/** Waits for all, also when one has failed: the transaction is theirs until the last of them is done. */
-async function allOrFirstError<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises)
-  const failed = settled.find((one) => one.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
-  return settled.map((one) => (one as PromiseFulfilledResult<T>).value)
 }
 
 /** The known state of the keys that are not free, by the number of the run. */
