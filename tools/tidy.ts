@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
+import { packagesWithEngines } from './lock-engines.ts'
 
 const root = join(import.meta.dirname, '..')
 const linesMax = 400
@@ -85,6 +86,8 @@ const crossings: { from: RegExp; to: RegExp }[] = [
   { from: /^sdk\/src\/test-kit/, to: /^server\/src\/(domain|lib)\// },
   // "Did you mean" is said by the SDK and the CLI alike.
   { from: /^sdk\/src\/known-options\.ts$/, to: /^server\/src\/lib\/did-you-mean\.ts$/ },
+  // A bundle's log lines look like a handler's.
+  { from: /^server\/src\/worker\/executors\/artifact-runner\.ts$/, to: /^sdk\/src\/format-values\.ts$/ },
   // `--handlers` runs a handler by the SDK's own code.
   { from: /^server\/src\/worker\/executors\/handlers\.ts$/, to: /^sdk\/src\// },
   // The handlers of the demo world are made as a user's are.
@@ -270,7 +273,10 @@ function checkDependencyOrigins(): string[] {
         path.includes('node_modules/') && entry.link !== true && entry.integrity === undefined,
     )
     .map(([path]) => `package-lock.json: ${path} has no integrity hash`)
-  return [...found, ...missing]
+  const engines = packagesWithEngines(JSON.parse(lock)).map(
+    (path) => `package-lock.json: ${path} names the Node it asks for: npm run add takes that out`,
+  )
+  return [...found, ...missing, ...engines]
 }
 
 function checkLinksInDocs(): string[] {

@@ -117,6 +117,7 @@ function fieldsOf(
     ['history', rateCell(stats.success_rate, stats.total_runs)],
     ['takes', stats.avg_duration_ms === null ? null : `${writeDuration(stats.avg_duration_ms)} on average`],
     ['version', `${job.version}, by ${job.updated_by} ${writeAgo(Date.parse(job.updated_at) - nowMs)}`],
+    ['partition', String(job.partition_id)],
     ['now', why],
   ]
 }

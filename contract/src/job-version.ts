@@ -17,6 +17,7 @@ const {
   created_by: _createdBy,
   updated_at: _updatedAt,
   updated_by: _updatedBy,
+  partition_id: _partitionId,
   ...definition
 } = Job.properties
 

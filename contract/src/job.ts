@@ -233,6 +233,9 @@ export const Job = describedObject('The job.', {
   created_by: Type.String({ description: 'The name of the API key that created it.' }),
   updated_at: instant('Time of the last change.'),
   updated_by: Type.String({ description: 'The name of the API key that changed it last.' }),
+  partition_id: Type.Integer({
+    description: 'The partition of the job, 0 to 63; `GET /partitions` names the scheduler that holds it.',
+  }),
 })
 export type Job = Type.Static<typeof Job>
 

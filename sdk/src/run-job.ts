@@ -1,7 +1,7 @@
 // Runs a handler once: checks its payload, gives it its context, and says how it ended. Used by the worker, the test kit
 // and the server's own handlers, so that a job is the same thing in all three. Never rejects.
-import { inspect } from 'node:util'
 import type { AnyJob, JobContext, JobLog, JobParent } from './define-job.ts'
+import { formatValue, formatValues } from './format-values.ts'
 import { readMarks } from './job-errors.ts'
 import { describeIssue, type StandardSchema } from './standard-schema.ts'
 import { cleanText, toJson } from './to-json.ts'
@@ -73,7 +73,7 @@ function contextOf(call: JobCall, listener: JobListener): JobContext {
   const log =
     (level: LogLevel) =>
     (message: unknown, ...values: unknown[]) =>
-      listener.log(level, [message, ...values].map(sayValue).join(' '))
+      listener.log(level, formatValues([message, ...values]))
   const { executionId, jobId, attempt, idempotencyKey, checkpoint, graphRunId, parents } = call
   return {
     executionId,
@@ -120,12 +120,6 @@ function resultOf(result: unknown, listener: JobListener): string | null {
 }
 
 function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : sayValue(error)
+  const text = error instanceof Error ? error.message || error.name : formatValue(error)
   return cleanText(text, messageLengthMax)
-}
-
-function sayValue(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : inspect(value, { depth: 4, breakLength: Number.POSITIVE_INFINITY })
 }

@@ -1,13 +1,12 @@
-// The HTTP API: bounds, authentication, problem documents, routes. Knows ports, no store.
+// The HTTP API: authentication and routes, on the bounds that every HTTP server of ours has. Knows ports, no store.
 import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/queue/lane.ts'
 import type { Requests } from '../ports/requests.ts'
 import type { EventPorts, StorePorts } from '../ports/store.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
 import type { World } from '../ports/world.ts'
-import { requestFinished } from '../telemetry/events.ts'
 import { apiKeyRoutes } from './access/api-keys.ts'
 import { checkTenant, decorateCaller, requireKey } from './access/auth.ts'
 import { KeyCache } from './access/key-cache.ts'
@@ -30,24 +29,12 @@ import { executionRoutes } from './executions/executions.ts'
 import { logRoutes } from './executions/logs.ts'
 import { redriveRoutes } from './executions/redrive.ts'
 import { graphRunRoutes } from './graphs/graph-runs.ts'
-import { refuseWrongMethods } from './http/allowed-methods.ts'
-import { ApiError } from './http/api-error.ts'
+import { createBaseApp } from './http/base-app.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
-import { isOnDrainAllowlist } from './http/drain-allowlist.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
-import { parseJsonBody } from './http/json-body.ts'
-import {
-  refuseConnection,
-  refuseDeleteBody,
-  refuseExpectation,
-  refuseTunnel,
-  sendNotFound,
-  sendProblem,
-} from './http/problem.ts'
+import { refuseDeleteBody } from './http/problem.ts'
 import { limitRate } from './http/rate-limit.ts'
-import { buildSerializer } from './http/serializers.ts'
-import { createValidatorCompiler } from './http/validators.ts'
 import { activityRoutes } from './insights/activity.ts'
 import { forecastRoutes } from './insights/forecast.ts'
 import { jobSlotRoutes } from './insights/job-slots.ts'
@@ -86,66 +73,16 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
   isStopping: () => boolean
 }
 
-const bodyBytesMax = 1024 * 1024
-const headerBytesMax = 16 * 1024
-const requestMsMax = 30_000
-/** 10,000 workers of users wait for executions on one connection each, and beat and report on another. */
-const connectionsMax = 25_000
-const paramLengthMax = 256
-
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
-  const app = fastify({
-    bodyLimit: bodyBytesMax,
-    requestTimeout: requestMsMax,
-    keepAliveTimeout: 72_000,
-    forceCloseConnections: 'idle',
-    // Ours below answers with a problem document instead.
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: paramLengthMax },
-    schemaController: { compilersFactory: { buildSerializer } },
-    http: {
-      maxHeaderSize: headerBytesMax,
-      requireHostHeader: false,
-      // How often slow requests are looked for; by default every 30 s, which would double the limit.
-      connectionsCheckingInterval: requestMsMax / 15,
-    },
-    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
-    clientErrorHandler: refuseConnection,
-  })
-  app.server.maxConnections = connectionsMax
-  app.server.on('connect', refuseTunnel)
-  app.server.on('checkExpectation', refuseExpectation)
-  app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
-  app.setNotFoundHandler(servePages(deps.dashboard, refuseWrongMethods(app, sendNotFound)))
-  app.setValidatorCompiler(createValidatorCompiler())
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, parseJsonBody)
-
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-content-type-options', 'nosniff')
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
-      throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
-    }
-    if (deps.isStopping() && !isOnDrainAllowlist(request))
-      throw new ApiError('UNAVAILABLE', 'This server is stopping.')
-  })
-  app.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'none'
-    requestFinished.emit({
-      method: request.method,
-      route,
-      status: reply.statusCode,
-      tookMs: reply.elapsedTime,
-    })
-  })
-
+  const { isStopping, dashboard } = deps
+  const app = createBaseApp({ isStopping, wrapNotFound: (notFound) => servePages(dashboard, notFound) })
   app.addSchema(Problem)
   await app.register(swagger, openapiOptions(deps.health.version))
   await app.register(async (open) => {
     healthRoutes(open, deps.health)
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
     docsRoutes(open, () => app.swagger())
-    dashboardRoutes(open, deps.dashboard)
+    dashboardRoutes(open, dashboard)
     await open.register(async (echo) => echoRoutes(echo, deps))
   })
   const withDefinitions = { ...deps, definitions: new DefinitionCache(deps.queue) }

@@ -9,6 +9,8 @@ import { type LogLevel, type PrivateTargets, SETTINGS, type SettingName } from '
 
 export interface Config {
   readonly port: number
+  /** Whether the port was chosen; otherwise it is the default. */
+  readonly isPortSet: boolean
   readonly host: string
   readonly dataDir: string
   /** Null: the embedded PostgreSQL. */
@@ -83,6 +85,7 @@ export function readConfig(env: Environment = process.env, cores = availablePara
   const roles = read('CARILLON_ROLES')!
   const config: Config = {
     port: read('CARILLON_PORT')!,
+    isPortSet: Boolean(env['CARILLON_PORT']),
     host,
     dataDir: resolve(read('CARILLON_DATA') ?? join(checkoutDir, '.carillon')),
     databaseUrl,

@@ -25,13 +25,14 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const SETTINGS = {
   CARILLON_PORT: {
     fallback: '7420',
-    meaning: 'Port of the API. 0 to 65535; 0 chooses a free port.',
+    meaning:
+      'Port of the API; without the role `api`, of `/livez`, `/readyz` and `/metrics`. 0 to 65535; 0 chooses a free port.',
     parse: wholeNumber(0, 65_535),
   },
   CARILLON_HOST: {
     fallback: '127.0.0.1',
     meaning:
-      'Address the API listens on: an IP address or a host name. `0.0.0.0` listens on every interface.',
+      'Address that the port is opened on: an IP address or a host name. `0.0.0.0` listens on every interface.',
     parse: hostName,
   },
   CARILLON_DATA: {

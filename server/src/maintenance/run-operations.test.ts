@@ -137,6 +137,21 @@ test('of many jobs that are deleted, one that others run after is left alone', a
   assert.equal(await statusOf(kept), 'ACTIVE')
 })
 
+test('quiet jobs are deleted a hundred in a step, and a job with an unended execution in a step of its own', async () => {
+  const { createJob, fire, step, start, show, statusOf, executions } = await setup()
+  const made: NewJob[] = []
+  for (let i = 0; i < 250; i++) made.push(await createJob())
+  const waiting = await fire(made[120]!, 0)
+  const id = await start('delete')
+  let steps = 0
+  while ((await step()) === 'more') steps += 1
+  // 100 and 29 newer ones, the one that waits, 100 and 20 older ones.
+  assert.equal(steps, 5)
+  assert.deepEqual(await show(id), { status: 'COMPLETED', done: 250, skipped: 0 })
+  for (const job of made) assert.equal(await statusOf(job), 'DELETED')
+  assert.equal((await executions.getExecution(defaultTenantId, waiting))!.status, 'CANCELLED')
+})
+
 test('many jobs are triggered, with a payload where there is a body for it', async () => {
   const { createJob, step, start, show, told, store } = await setup()
   const job = await createJob()

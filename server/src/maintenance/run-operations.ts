@@ -8,6 +8,8 @@ import type { JobView } from '../domain/jobs/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
 import type { Operation } from '../domain/jobs/operation.ts'
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
+import { allOrFirstError } from '../lib/all-or-first-error.ts'
+import type { JobPage } from '../ports/jobs.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
 import { emitCancelled } from '../telemetry/emit-settled.ts'
@@ -31,10 +33,12 @@ type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'
 /** Each job is locked until the step is over, and its changes and triggers wait: so a step is short. */
 const jobsMax = 10
 /**
- * A delete may change the graph of the job, under a lock of the tenant that comes before job locks: so no other job is
- * locked by then. And newest first, dependent jobs are mostly gone before the jobs they depend on.
+ * Jobs in no graph and without an unended execution, which have nothing to cancel: their deletes share a step, and their
+ * statements go out together. A delete of any other job has a step of its own, for two reasons: it may change the
+ * graph of the job, under a lock of the tenant that comes before job locks, and it locks batches, which other transactions lock
+ * in the order of batches and not of jobs. Newest first, dependent jobs are mostly gone before the jobs they depend on.
  */
-const deletesMax = 1
+const quietDeletesMax = 100
 const lettersMax = 200
 const cancelsMax = 200
 const rateDefault = 50
@@ -81,20 +85,42 @@ async function changeSome(deps: OperationDeps, operation: JobOperation, { jobs }
   const { tenantId, filter, after, operationId } = operation
   // Ids grow with time: ids before the operation's own existed when it was requested.
   const before = after ?? operationId
-  const limit = operation.kind === 'delete' ? deletesMax : jobsMax
-  const page = await jobs.list({ tenantId, filter, before, offset: 0, limit })
+  const isDelete = operation.kind === 'delete'
+  const limit = isDelete ? quietDeletesMax : jobsMax
+  const all = await jobs.list({ tenantId, filter, before, offset: 0, limit })
+  const page = isDelete ? await cutPage(jobs, tenantId, all) : all
   let done = 0
   const ended: SettledAttempt[] = []
   // In the order of ids, as everywhere: each job stays locked until the step is over.
-  for (const job of page.jobs.toReversed()) {
-    const isDone =
-      operation.kind === 'trigger'
-        ? await trigger(deps, operation, job, jobs)
-        : await change(operation, job, { jobs, ended })
-    if (isDone) done += 1
+  const ordered = page.jobs.toReversed()
+  if (isDelete) {
+    const deleted = await allOrFirstError(ordered.map((job) => change(operation, job, { jobs, ended })))
+    done = deleted.filter(Boolean).length
+  } else {
+    for (const job of ordered) {
+      const isDone =
+        operation.kind === 'trigger'
+          ? await trigger(deps, operation, job, jobs)
+          : await change(operation, job, { jobs, ended })
+      if (isDone) done += 1
+    }
   }
   const progress = { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
   return { progress, ended }
+}
+
+/** The first jobs that are quiet; if the first one is not, that one alone. */
+async function cutPage(jobs: Stores['jobs'], tenantId: string, page: JobPage): Promise<JobPage> {
+  const quiet = new Set(
+    await jobs.findQuiet(
+      tenantId,
+      page.jobs.map(({ jobId }) => jobId),
+    ),
+  )
+  const first = page.jobs.findIndex(({ jobId }) => !quiet.has(jobId))
+  if (first < 0) return page
+  const taken = page.jobs.slice(0, Math.max(1, first))
+  return taken.length === page.jobs.length ? page : { jobs: taken, next: taken.at(-1)!.jobId }
 }
 
 async function change(

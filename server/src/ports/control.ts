@@ -20,9 +20,9 @@ export interface Control {
 }
 
 export type CancelOutcome =
-  /** It was not running. Also when it was cancelled before: then nothing was settled now. */
+  /** It is CANCELLED: by this call, or by an earlier one, and then nothing was settled now. */
   | { kind: 'cancelled'; jobId: string; settled: SettledAttempt | null }
-  /** It was running, and is being stopped. Also when it has ended so since. */
+  /** It runs, and is being stopped, since this call or an earlier one. */
   | { kind: 'cancelling'; jobId: string }
   | { kind: 'finished'; status: ExecutionStatus }
   | { kind: 'not_found' }

@@ -35,6 +35,8 @@ export interface Jobs {
   /** Newest first. */
   list(query: JobQuery): Promise<JobPage>
   count(tenantId: string, filter: JobFilter): Promise<Total>
+  /** The jobs among these that are in no graph and have no unended execution. Without a lock: both may change at once. */
+  findQuiet(tenantId: string, jobIds: readonly string[]): Promise<string[]>
   /** Paused jobs with a pause that is over. */
   findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
 }

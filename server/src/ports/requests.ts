@@ -7,7 +7,15 @@ import type { StorePorts } from './store.ts'
 export interface WriteStores
   extends Pick<
     StorePorts,
-    'jobs' | 'control' | 'deadLetters' | 'tenants' | 'apiKeys' | 'calendars' | 'artifacts' | 'graphRuns'
+    | 'jobs'
+    | 'control'
+    | 'deadLetters'
+    | 'tenants'
+    | 'apiKeys'
+    | 'calendars'
+    | 'artifacts'
+    | 'graphRuns'
+    | 'workers'
   > {
   operations: Omit<StorePorts['operations'], 'step'>
   /** Claims triggered executions on insert. Absent: no worker does, or writes by these stores may still be undone. */

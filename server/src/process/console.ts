@@ -4,6 +4,8 @@ import type { OperatorKey } from '../config/operator-key.ts'
 export interface Started {
   version: string
   url: string | null
+  /** Where probes are answered by a process without an API; null: nowhere. */
+  probesUrl: string | null
   /** Opens a session once; null: not shown. */
   code: string | null
   roles: readonly string[]
@@ -20,13 +22,14 @@ export function sayPreparing(dataDir: string): void {
 }
 
 export function sayStarted(started: Started): void {
-  const { version, url, code, roles, processes, operatorKey, showKey, database, dataDir } = started
+  const { version, url, probesUrl, code, roles, processes, operatorKey, showKey, database, dataDir } = started
   const rows: [string, string][] = []
   if (url !== null) {
     rows.push(['Open', code === null ? url : `${url}/#code=${code}  (one-time link)`])
     rows.push(['API', url])
     rows.push(['Key', describeKey(operatorKey, showKey)])
   }
+  if (probesUrl !== null) rows.push(['Probes', `${probesUrl}/livez, /readyz, /metrics`])
   rows.push(['Data', `${dataDir} (${database})`])
   rows.push([
     'Roles',

@@ -118,7 +118,7 @@ async function serve(
   const operatorKey = await loadOperatorKey(config, realRandom)
   const reports = new ProcessReports()
   const api = { operatorKey: operatorKey.key, reports, ...(dashboard && { dashboard: await dashboard }) }
-  const server = await startServer({ config, roles: config.roles, address, api })
+  const server = await startServer({ config, roles: config.roles, address, api, answersProbes: true })
   const further = new ChildProcesses(
     { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
     {
@@ -146,6 +146,7 @@ async function serve(
   sayStarted({
     version,
     url: server.url,
+    probesUrl: server.probesUrl,
     code: isPrivate ? await server.makeCode() : null,
     roles: config.roles,
     processes: config.processes,

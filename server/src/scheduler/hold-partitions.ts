@@ -31,6 +31,8 @@ export class PartitionLease {
   #leaving: string | null = null
   #clockIsLost = false
   #isOver = false
+  /** When the last beat that was answered had been sent. */
+  #beatMs = Number.NEGATIVE_INFINITY
   #held = new Set<number>()
 
   constructor(deps: PartitionDeps) {
@@ -40,7 +42,7 @@ export class PartitionLease {
 
   /** One beat; the first one joins. A step for a Loop. */
   async beat(): Promise<'idle' | 'more'> {
-    const { lease } = this.#deps
+    const { lease, clock } = this.#deps
     if ((await this.#checkClock()) || this.#isOver) return 'idle'
     const self = this.#schedulerId
     if (!this.#joined) {
@@ -51,9 +53,22 @@ export class PartitionLease {
       await this.leave()
       return 'idle'
     }
-    if ((await lease.beat(self)) === 'held' || self !== this.#schedulerId) return 'idle'
+    const sentMs = clock.monotonicMs()
+    const held = await lease.beat(self)
+    if (self !== this.#schedulerId) return 'idle'
+    if (held === 'held') {
+      this.#beatMs = sentMs
+      return 'idle'
+    }
     this.#startAnew()
     return 'more'
+  }
+
+  /** 'ok', or why others may take its partitions. A scheduler may have no partition and be well: others hold them all. */
+  check(): string {
+    if (this.#beatMs === Number.NEGATIVE_INFINITY) return 'not joined: it holds no partitions'
+    const silentMs = this.#deps.clock.monotonicMs() - this.#beatMs
+    return silentMs < schedulerLeaseMs ? 'ok' : `lease last renewed ${Math.round(silentMs / 1_000)} s ago`
   }
 
   /** One look at the holders of all partitions. A step for a Loop. */
@@ -116,6 +131,7 @@ export class PartitionLease {
     this.#hold([])
     this.#schedulerId = this.#deps.ids.next()
     this.#joined = false
+    this.#beatMs = Number.NEGATIVE_INFINITY
   }
 
   #hold(partitionIds: readonly number[]): void {

@@ -48,6 +48,8 @@ export const processExited = defineEvent<{
   reason: string
   restartMs: number
 }>('process.exited')
+/** The default port is taken: this process answers no probes. */
+export const probesUnserved = defineEvent<{ host: string; port: number }>('probes.unserved')
 export const workerRegistered = defineEvent<{ workerId: string }>('worker.registered')
 export const workerLeaseLost = defineEvent<{ workerId: string }>('worker.lease_lost')
 export const workerReclaimed = defineEvent<{ workerId: string; silentMs: number }>('worker.reclaimed')

@@ -60,6 +60,11 @@ export function startLog(options: LogOptions): Disposable {
   )
   on(events.clockRegained, 'info', 'the estimate of the database’s clock is precise again')
   on(events.processExited, 'error', 'a server process exited; restarting it')
+  on(
+    events.probesUnserved,
+    'warn',
+    'the port is in use by another program; continuing without /livez, /readyz and /metrics: set CARILLON_PORT to have them',
+  )
   on(events.workerRegistered, 'debug', 'worker registered')
   on(events.workerLeaseLost, 'warn', 'this worker was declared dead; it continues under a new id')
   on(events.workerReclaimed, 'warn', 'a worker without heartbeats was declared dead')

@@ -1,5 +1,7 @@
 // The loops that fold and prune history. A process with the role `history` runs them; a scheduler without it stands in
 // while no such process is alive. Daily partitions are made by maintenance, not here.
+
+import { FailingLoops } from '../history/failing-loops.ts'
 import { RollupFold } from '../history/fold-rollups.ts'
 import { StatsFold } from '../history/fold-stats.ts'
 import { HistoryDuty } from '../history/history-duty.ts'
@@ -16,6 +18,8 @@ export interface HistoryDeps extends Pick<StorePorts, 'rollups' | 'logs' | 'hist
 }
 
 export interface RunningHistory {
+  /** Whether its loops get on: 'ok', or which of them fails and why. */
+  check(): string
   /** Ends the duty. Schedulers take over at once instead of waiting until the last beat is old. */
   leave(): Promise<void>
 }
@@ -25,8 +29,12 @@ export function startHistory(deps: HistoryDeps, { hasRole }: { hasRole: boolean 
   const { ids, rollups, logs, historyProcesses, startLoop } = deps
   const duty = new HistoryDuty(historyProcesses, { processId: ids.next(), hasRole })
   const name = hasRole ? 'hold history role' : 'watch history role'
-  const beats = startLoop(name, () => duty.step())
-  const start = (loop: LoopName, step: Step) => startLoop(loop, duty.guard(step))
+  const failing = new FailingLoops()
+  const beats = startLoop(
+    name,
+    failing.watch(name, () => duty.step()),
+  )
+  const start = (loop: LoopName, step: Step) => startLoop(loop, failing.watch(loop, duty.guard(step)))
   const stats = new StatsFold(rollups)
   start('fold statistics', () => stats.step())
   for (const source of ROLLUP_SOURCES) {
@@ -36,6 +44,7 @@ export function startHistory(deps: HistoryDeps, { hasRole }: { hasRole: boolean 
   start('fold rollups: day', () => rollups.foldDays())
   start('prune history', () => pruneHistory({ rollups, logs }))
   return {
+    check: () => failing.check(),
     async leave() {
       // A beat after `leave` would count this process as alive again.
       await beats[Symbol.asyncDispose]()

@@ -1,4 +1,6 @@
-// The values that /metrics reads from the store and from this process on a scrape.
+// The values that /metrics reads from the store and from this process on a scrape. A process that is only a worker leaves
+// out the values of the store: a fleet has many, and each scrape of each would ask the database the same.
+import type { Role } from '../domain/role.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StorePorts } from '../ports/store.ts'
 import { version } from '../process/version.ts'
@@ -7,6 +9,7 @@ import type { ProcessReports } from '../telemetry/process-metrics.ts'
 
 export interface MetricsDeps {
   clock: Clock
+  roles: readonly Role[]
   store: Pick<StorePorts, 'gauges' | 'workers' | 'deadLetters' | 'partitions'>
   /** Share of this process's worker that is in use; null without the worker role. */
   utilization: () => number | null
@@ -14,8 +17,24 @@ export interface MetricsDeps {
   reports: ProcessReports
 }
 
-export function createMetrics({ clock, store, utilization, reports }: MetricsDeps): Metrics {
+export function createMetrics(deps: MetricsDeps): Metrics {
+  const { clock, roles, utilization, reports } = deps
   const metrics = new Metrics(version, () => clock.monotonicMs(), reports)
+  metrics.gauge(
+    'carillon_clock_uncertainty_seconds',
+    'Largest possible error of this process’s estimate of the database’s clock; above 1 its scheduler holds no partitions.',
+    async () => clock.uncertaintyMs() / 1_000,
+  )
+  metrics.gauge(
+    'carillon_worker_utilization',
+    'Share of the HTTP capacity in use: the mean of the processes of this server.',
+    async () => reports.utilization(utilization()),
+  )
+  if (roles.some((role) => role !== 'worker')) addStoreGauges(metrics, deps)
+  return metrics
+}
+
+function addStoreGauges(metrics: Metrics, { clock, store }: MetricsDeps): void {
   const { gauges, workers, deadLetters, partitions } = store
   const byBand = async (pick: (band: { depth: number; oldestSeconds: number }) => number) =>
     Object.fromEntries(Object.entries(await gauges.queue()).map(([band, values]) => [band, pick(values)]))
@@ -66,11 +85,6 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
     },
   )
   metrics.gauge(
-    'carillon_clock_uncertainty_seconds',
-    'Largest possible error of this process’s estimate of the database’s clock; above 1 its scheduler holds no partitions.',
-    async () => clock.uncertaintyMs() / 1_000,
-  )
-  metrics.gauge(
     'carillon_oldest_transaction_seconds',
     'Age of the oldest open transaction in the database; PostgreSQL cannot remove rows that it still sees.',
     () => gauges.oldestTransaction(),
@@ -88,10 +102,4 @@ export function createMetrics({ clock, store, utilization, reports }: MetricsDep
       return oldestAt === null ? 0 : (clock.databaseNow() - oldestAt) / 1_000
     },
   )
-  metrics.gauge(
-    'carillon_worker_utilization',
-    'Share of the HTTP capacity in use: the mean of the processes of this server.',
-    async () => reports.utilization(utilization()),
-  )
-  return metrics
 }

@@ -7,7 +7,7 @@ import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { LeasePorts, StorePorts } from '../ports/store.ts'
 import type { Wakeup } from '../ports/wakeup.ts'
 import type { World } from '../ports/world.ts'
-import { startHistory } from './history.ts'
+import { type RunningHistory, startHistory } from './history.ts'
 import type { StartLoop } from './loops.ts'
 import { startMaintenance } from './maintenance.ts'
 import { type RunningScheduler, startScheduler } from './scheduler.ts'
@@ -37,6 +37,8 @@ export interface RoleOptions {
 
 export interface RunningRoles {
   isStopping(): boolean
+  /** The state of each role by name: 'ok', or why not. */
+  check(): Record<string, string>
   /** Share of the worker that is in use; null without the worker role. */
   utilization(): number | null
   /** Claims executions that are enqueued in this process; null: it makes no HTTP calls. */
@@ -53,6 +55,7 @@ export async function startRoles(deps: RoleDeps, options: RoleOptions): Promise<
   const { timers, clock } = deps.world
   let worker: RunningWorker | null = null
   let scheduler: RunningScheduler | null = null
+  let history: RunningHistory | null = null
   let stopping = false
   const isStopping = () => stopping
   const goodbye = (said: Promise<unknown> = Promise.resolve()) =>
@@ -75,13 +78,18 @@ export async function startRoles(deps: RoleDeps, options: RoleOptions): Promise<
   if (options.roles.includes('history') || options.roles.includes('scheduler')) {
     const { world, store, startLoop } = deps
     const hasRole = options.roles.includes('history')
-    const history = startHistory({ ids: world.ids, ...store, startLoop }, { hasRole })
-    resources.defer(() => goodbye(history.leave()))
+    history = startHistory({ ids: world.ids, ...store, startLoop }, { hasRole })
+    resources.defer(() => goodbye(history?.leave()))
   }
   return {
     isStopping,
     directDispatch,
     utilization: () => worker?.utilization() ?? null,
+    check: () => ({
+      ...(scheduler && { partitions: scheduler.check() }),
+      ...(worker && { worker: worker.check() }),
+      ...(history && options.roles.includes('history') && { history: history.check() }),
+    }),
     async stop(drainMs, close) {
       stopping = true
       const drainedByMs = clock.monotonicMs() + drainMs

@@ -8,6 +8,8 @@ import type { RoleDeps } from './roles.ts'
 export interface RunningScheduler {
   /** Whether more is due than will be fired within moments. */
   isBackpressured(): boolean
+  /** Whether it takes part in sharing the partitions: 'ok', or why not. */
+  check(): string
   /** Gives the partitions back. */
   leave(): Promise<void>
 }
@@ -46,5 +48,9 @@ export async function startScheduler(
   await retryUntilAvailable(world, () => scheduler.lease.share())
   startLoop('hold scheduler lease', () => scheduler.lease.beat())
   startLoop('share partitions', () => scheduler.lease.share())
-  return { isBackpressured: () => scheduler.checkBackpressure(), leave: () => scheduler.lease.leave() }
+  return {
+    isBackpressured: () => scheduler.checkBackpressure(),
+    check: () => scheduler.lease.check(),
+    leave: () => scheduler.lease.leave(),
+  }
 }

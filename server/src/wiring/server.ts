@@ -17,9 +17,11 @@ import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
 import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
+import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { type ApiOptions, startApi } from './api.ts'
 import { assignExecutors } from './executors.ts'
 import { createLoopStarter } from './loops.ts'
+import { startProbes } from './probes.ts'
 import { type RoleOptions, startRoles } from './roles.ts'
 
 export interface ServerOptions extends RoleOptions {
@@ -27,6 +29,8 @@ export interface ServerOptions extends RoleOptions {
   address: DatabaseAddress
   /** Additional dependencies of the api role. */
   api: ApiOptions
+  /** Whether this process answers probes if it has no API. Child processes do not: the first one answers for all. */
+  answersProbes?: boolean
   /** Called when the drain time of the worker is over; executions that still run are handed back next. */
   onDrained?: () => void
 }
@@ -34,6 +38,8 @@ export interface ServerOptions extends RoleOptions {
 export interface RunningServer {
   /** Where the API answers; null without the api role. */
   url: string | null
+  /** Where probes are answered; null: at the URL of the API, or nowhere. */
+  probesUrl: string | null
   /** A code for the link that logs an operator in once; null without the api role. */
   makeCode(): Promise<string | null>
   /** Share of its worker that is in use; null without the worker role. */
@@ -89,17 +95,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     { createAssignment: (deps) => assignExecutors(config, deps, null), ...options },
   )
   let drainedByMs = 0
+  let probesUrl: string | null = null
+  const askDatabase = () => syncClock(database, clock)
+  const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
+  const deps = { config, roles, world, store, wakeup, running, askDatabase, closeMs, resources }
   if (roles.includes('api')) {
     const eventStore = openPostgresStore(resources.use(new Database(world, { ...eventsOptions, address })))
-    const askDatabase = () => syncClock(database, clock)
-    const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
-    const deps = { config, roles, world, store, eventStore, wakeup, running, askDatabase, closeMs, resources }
-    url = await startApi(deps, options.api)
+    url = await startApi({ ...deps, eventStore }, options.api)
+  } else if (options.answersProbes) {
+    probesUrl = await startProbes(deps, options.api.reports ?? new ProcessReports())
   }
 
   const started = resources.move()
   return {
     url,
+    probesUrl,
     utilization: running.utilization,
     async makeCode() {
       if (url === null) return null
@@ -129,9 +139,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** A port that the system is to choose is not known before the worker registers. */
-function portOf({ roles, config: { port } }: ServerOptions): number | null {
-  return roles.includes('api') && port !== 0 ? port : null
+/** Null: nothing listens, or it is not known before the worker registers, as with a port that the system is to choose. */
+function portOf({ roles, config: { port, isPortSet }, answersProbes }: ServerOptions): number | null {
+  const listens = roles.includes('api') || (answersProbes === true && isPortSet)
+  return listens && port !== 0 ? port : null
 }
 
 /** Where the first process listens, as another one knows it. */

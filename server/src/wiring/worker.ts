@@ -36,6 +36,8 @@ export interface RunningWorker {
   /** Hands back the remaining executions, and the lease. */
   release(): Promise<void>
   utilization(): number
+  /** Whether it is registered and its lease is renewed: 'ok', or why not. */
+  check(): string
   /** Claims executions that are enqueued in this process, on insert; null: the worker does not make HTTP calls. */
   directDispatch: DirectDispatch | null
 }
@@ -100,6 +102,7 @@ export async function startWorker(
     },
     release: () => worker.release(),
     utilization: () => worker.inFlight.size / worker.inFlight.capacity,
+    check: () => worker.lease.check(),
     directDispatch: held.kind === 'http' ? worker.directDispatch : null,
   }
 }

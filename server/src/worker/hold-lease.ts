@@ -45,6 +45,12 @@ export class WorkerLease {
     return this.#registered && this.silentMs() < workerLeaseMs - marginMs
   }
 
+  /** 'ok', or why it starts nothing. */
+  check(): string {
+    if (this.#beatMs === Number.NEGATIVE_INFINITY) return 'not registered'
+    return this.isFresh() ? 'ok' : `lease last renewed ${Math.round(this.silentMs() / 1_000)} s ago`
+  }
+
   /** How long ago the last beat was sent that was answered. */
   silentMs(): number {
     return this.#deps.clock.monotonicMs() - this.#beatMs
@@ -83,5 +89,6 @@ export class WorkerLease {
   async release(): Promise<void> {
     await this.#deps.leases.unregister(this.#workerId)
     this.#registered = false
+    this.#beatMs = Number.NEGATIVE_INFINITY
   }
 }

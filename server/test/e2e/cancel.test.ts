@@ -1,4 +1,4 @@
-// Cancelling running executions, over HTTP, against a real target: one outcome, and the same answer for every caller.
+// Cancelling running executions, over HTTP, against a real target: one outcome, however many callers ask and however often.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { makeDataDir } from '../data-dir.ts'
@@ -41,7 +41,7 @@ async function createJob(api: Api, callback_url: string): Promise<string> {
   return jobId
 }
 
-test('a running execution is stopped at once: its call is aborted, and every cancel gets the same answer', async (t) => {
+test('a running execution is stopped at once: its call is aborted, and every later cancel is told that it is CANCELLED', async (t) => {
   const { api, cancel } = await start(t)
   let aborted = 0
   const receiver = await startReceiver(t, {
@@ -50,12 +50,21 @@ test('a running execution is stopped at once: its call is aborted, and every can
   const jobId = await createJob(api, receiver.url)
   const { execution_id: id } = await api.post<{ execution_id: string }>(`/jobs/${jobId}/trigger`, {})
   await until(() => (receiver.calls.length === 1 ? true : null), 'it is called')
-  const [one, two] = await Promise.all([cancel(id), cancel(id)])
-  assert.deepEqual(one, { status: 202, body: { execution_id: id, job_id: jobId, status: 'CANCELLING' } })
-  assert.deepEqual(two, one)
+  const answer = (status: number, name: string) => ({
+    status,
+    body: { execution_id: id, job_id: jobId, status: name },
+  })
+  const [cancelling, over] = [answer(202, 'CANCELLING'), answer(200, 'CANCELLED')]
+  const both = await Promise.all([cancel(id), cancel(id)])
+  assert(
+    both.some(({ status }) => status === 202),
+    'one of them found it running',
+  )
+  // The other one may have come after the call was aborted.
+  for (const one of both) assert.deepEqual(one, one.status === 202 ? cancelling : over)
   await untilStatus(api, id, 'CANCELLED')
   await until(() => (aborted === 1 ? true : null), 'the call is aborted')
-  assert.deepEqual(await cancel(id), one, 'also when it is over')
+  for (let again = 0; again < 2; again += 1) assert.deepEqual(await cancel(id), over)
   const { attempts } = await api.get<Attempted>(`/executions/${id}`)
   assert.deepEqual(
     attempts.map(({ outcome, error }) => [outcome, error?.type]),
@@ -101,7 +110,7 @@ test('a thousand cancels against a thousand executions that end at the same mome
       seen.acknowledged += 1
       assert.deepEqual([status, final], [body.status === 'CANCELLING' ? 202 : 200, 'CANCELLED'], id)
     }
-    assert.deepEqual((await cancel(id)).status, status, 'the same answer again')
+    assert.deepEqual((await cancel(id)).status, status === 409 ? 409 : 200, 'the answer is final')
   }
   assert(seen.acknowledged > 0, JSON.stringify(seen))
   const listed = await api.get<{ pagination: { total: number } }>(

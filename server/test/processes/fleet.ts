@@ -13,9 +13,16 @@ export const fleetKey = 'crl_one_key_for_all_of_them'
 /** Each start of a process takes a while on a machine that is busy with other tests. */
 export const withTime = { timeout: 300_000 }
 
+export interface LaunchOptions {
+  env?: Record<string, string>
+  handlers?: string
+}
+
 export interface Fleet {
   /** Returns once it is ready. */
-  start(roles: string, options?: { env?: Record<string, string>; handlers?: string }): Promise<Process>
+  start(roles: string, options?: LaunchOptions): Promise<Process>
+  /** Returns at once, for a start that may fail. */
+  launch(roles: string, options?: LaunchOptions): Promise<Program>
   /** A session beside all of them. */
   client: pg.Client
 }
@@ -25,9 +32,13 @@ export class Process {
   /** Null without the api role. */
   readonly url: string | null
 
+  /** Where it answers probes; null: at the URL of the API, or nowhere. */
+  readonly probesUrl: string | null
+
   constructor(program: Program, url: string | null) {
     this.program = program
     this.url = url
+    this.probesUrl = /Probes\s+(http:.*?)\/livez/.exec(program.stdout)?.[1] ?? null
   }
 
   get api(): Api {
@@ -61,23 +72,28 @@ export async function createFleet(t: TestContext): Promise<Fleet> {
   const client = await connect(t, address)
   return {
     client,
-    async start(roles, { env = {}, handlers } = {}) {
-      const program = new Program(t, {
-        dataDir: await makeEmptyDataDir(t),
-        env: {
-          CARILLON_DATABASE_URL: databaseUrl,
-          CARILLON_API_KEY: fleetKey,
-          CARILLON_ROLES: roles,
-          CARILLON_PROCESSES: '1',
-          CARILLON_LOG_LEVEL: 'debug',
-          ...env,
-        },
-        ...(handlers !== undefined && { arguments: ['--handlers', handlers] }),
-      })
+    launch,
+    async start(roles, options) {
+      const program = await launch(roles, options)
       if (roles.includes('api')) return new Process(program, await program.ready())
       await program.says(/is ready\.[\s\S]*Ctrl-C/)
       return new Process(program, null)
     },
+  }
+
+  async function launch(roles: string, { env = {}, handlers }: LaunchOptions = {}): Promise<Program> {
+    return new Program(t, {
+      dataDir: await makeEmptyDataDir(t),
+      env: {
+        CARILLON_DATABASE_URL: databaseUrl,
+        CARILLON_API_KEY: fleetKey,
+        CARILLON_ROLES: roles,
+        CARILLON_PROCESSES: '1',
+        CARILLON_LOG_LEVEL: 'debug',
+        ...env,
+      },
+      ...(handlers !== undefined && { arguments: ['--handlers', handlers] }),
+    })
   }
 }
 

@@ -145,7 +145,7 @@ for (const version of POSTGRES_VERSIONS) {
               assert.deepEqual(answer, { ...allHeld, cancelled: [executionId] })
             }
             await assertCancelled(given, executionId, message)
-            assert.equal(await cancel(second, executionId, 'again'), 'cancelling')
+            assert.equal(await cancel(second, executionId, 'again'), 'cancelled')
           },
         )
       }
@@ -164,7 +164,7 @@ for (const version of POSTGRES_VERSIONS) {
           assert.deepEqual([again.missing.length, again.cancelled], [1, []])
           const own = await first.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }])
           assert.deepEqual(own, [{ executionId, status: 'recorded' }])
-          assert.equal(await cancel(second, executionId), isCancelled ? 'cancelling' : 'finished')
+          assert.equal(await cancel(second, executionId), isCancelled ? 'cancelled' : 'finished')
           const { attempts, status } = await s.view(executionId)
           assert.deepEqual(
             attempts.map(({ preview, httpStatus, workerId: by }) => [preview, httpStatus, by]),
@@ -207,7 +207,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.notEqual(await reclaiming, 'alive')
       await assertCancelled(given, executionId, 'not wanted')
       assert.equal((await client.query('SELECT FROM attempts')).rowCount, 1)
-      assert.equal(await cancel(second, executionId), 'cancelling')
+      assert.equal(await cancel(second, executionId), 'cancelled')
     })
 
     const returning = ({ queue }: Session, workerId: string) => queue.releaseUnknown(workerId, [])
@@ -238,7 +238,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await cancelling, 'cancelling')
       await back
       await assertCancelled(given, executionId, 'not wanted')
-      assert.equal(await cancel(second, executionId), 'cancelling')
+      assert.equal(await cancel(second, executionId), 'cancelled')
     })
 
     race(`cancel×cancel ${where}: both get the same answer, and the first message stands`, async (given) => {
@@ -254,7 +254,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.deepEqual([await one, await other], ['cancelling', 'cancelling'])
       await running.finish(first, s.failedForNow())
       await assertCancelled(given, executionId, 'first')
-      assert.equal(await cancel(second, executionId, 'third'), 'cancelling')
+      assert.equal(await cancel(second, executionId, 'third'), 'cancelled')
     })
 
     for (const [way, stop] of Object.entries(stops)) {

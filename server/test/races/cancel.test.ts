@@ -215,7 +215,7 @@ for (const version of POSTGRES_VERSIONS) {
       const report = (await claiming).live.map((one) => ({ ...one, ending: s.succeeded() }))
       const cancelled = stops ? [executionId] : []
       assert.deepEqual(await first.queue.finishLive(workerId, report), { ...allHeld, cancelled })
-      assert.equal(await cancel(second, executionId), stops ? 'cancelling' : 'finished')
+      assert.equal(await cancel(second, executionId), stops ? 'cancelled' : 'finished')
     })
 
     race(`${way}×claim: a triggered one that is being cancelled is not claimed`, async (given) => {

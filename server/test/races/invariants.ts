@@ -14,7 +14,7 @@ const runs = `l.state IN ('running', 'awaiting')`
 const invariants: Record<string, string> = {
   'an execution is in exactly one of batches, live and the final attempts': `
     SELECT execution_id, array_agg(place) FROM place GROUP BY execution_id HAVING count(*) > 1`,
-  // Slots that leave the fast path join their batch at its end, whatever their positions; payloads go by the order.
+  // Slots that leave the fast path join the end of their batch in any order; payloads go by position order.
   'a batch has as many jobs, versions and slots as positions, at least one, each once; in order if it has payloads': `
     SELECT batch_id, kind, positions, cardinality(job_ids) AS jobs FROM batches
     CROSS JOIN LATERAL (SELECT array_agg(DISTINCT p ORDER BY p) AS sorted FROM unnest(positions) AS p) u

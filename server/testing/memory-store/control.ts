@@ -41,10 +41,10 @@ export class MemoryControl implements Control {
     const found = this.#find(tenantId, executionId)
     if (found === null) return { kind: 'not_found' }
     if (found.kind === 'ended') {
-      const { jobId, outcome, workerId } = found.row
-      if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
-      // Only an execution that was running when it was cancelled has a worker on record.
-      return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
+      const { jobId, outcome } = found.row
+      return outcome === 'cancelled'
+        ? { kind: 'cancelled', jobId, settled: null }
+        : { kind: 'finished', status: statusOfOutcome(outcome) }
     }
     const { jobId } = found.kind === 'live' ? found.row : found.entry
     if (cancelUnderWay(this.#store, found, message)) return { kind: 'cancelling', jobId }

@@ -264,6 +264,14 @@ export class MemoryJobs implements Jobs {
     return { total: Math.min(length, totalMax), capped: length > totalMax }
   }
 
+  async findQuiet(tenantId: string, jobIds: readonly string[]): Promise<string[]> {
+    return jobIds.filter((jobId) => {
+      const job = this.#store.jobs.get(jobId)
+      if (job === undefined || job.tenantId !== tenantId) return false
+      return job.cursor.graphId === null && job.live.size === 0 && job.batched.size === 0
+    })
+  }
+
   async findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]> {
     const now = this.#store.now()
     return [...this.#store.jobs.values()]

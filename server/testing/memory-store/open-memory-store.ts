@@ -49,6 +49,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     calendars: new MemoryCalendars(store),
     artifacts: new MemoryArtifacts(store),
     graphRuns: new MemoryGraphRuns(store),
+    workers,
   }
   return {
     /** The tables themselves: to count recorded rows, or to give a tenant another weight. */
@@ -65,7 +66,6 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     maintenance: new MemoryMaintenance(store),
     runSteps: new MemoryRunSteps(store),
     leases: workers,
-    workers,
     peers: new MemoryPeers(store),
     partitions: new MemoryPartitions(store),
     executions: new MemoryExecutions(store),

@@ -46,6 +46,7 @@ export function JobFacts({ job }: { job: JobDetails }) {
             Version: job.version,
             Created: <When at={job.created_at} by={job.created_by} />,
             Changed: <When at={job.updated_at} by={job.updated_by} />,
+            Partition: job.partition_id,
           }}
           more={job.metadata}
         />

@@ -67,7 +67,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
     '/executions/:execution_id/cancel',
     postRoute(tag, 'operate', 'Cancel an execution', {
       description:
-        'The execution starts no further attempt. A running attempt is stopped: its call is aborted at once, and if it does not stop, it is ended after 30 s. A second cancel gets the same response.',
+        'The execution starts no further attempt. A running attempt is stopped: its call is aborted at once, and if it does not stop, it is ended after 30 s. A repeated cancel gets 202 with CANCELLING until it has stopped, then 200 with CANCELLED.',
       body: noFields,
       response: { 200: CancelReply, 202: CancelReply },
       options: { preValidation: takeNoBody },

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
 import { pathOf, sendProblem } from './problem.ts'
 
-type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
+export type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 /** HEAD is answered wherever GET is, and nothing answers OPTIONS: either one elsewhere stays a 404. */
 const neverRefused: ReadonlySet<string> = new Set(['HEAD', 'OPTIONS'])

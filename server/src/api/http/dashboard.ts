@@ -1,6 +1,7 @@
 // The dashboard: its files from memory, compressed as the browser accepts them, and its page for every path that is one
 // of its screens. Only built files are served, by exact name: there is no path that could lead elsewhere.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer } from './allowed-methods.ts'
 import { pathOf } from './problem.ts'
 
 export interface Dashboard {
@@ -47,8 +48,6 @@ export function dashboardRoutes(app: FastifyInstance, { files }: Dashboard): voi
     if (!path.startsWith('/assets/')) app.get(path, hidden, (request, reply) => send(request, reply, file))
   }
 }
-
-type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 /** A path that nobody serves may be a screen: then the answer is the page, which knows them. */
 export function servePages({ files }: Dashboard, notFound: Answer): Answer {

@@ -14,10 +14,10 @@ import { tagOf } from '../http/if-match.ts'
 import type { WriteAnswer } from '../http/write.ts'
 import { withReadingWarnings } from './job-body.ts'
 import { toJob, viewOf } from './job-view.ts'
+import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed } from './named-calendars.ts'
 import type { JobReading } from './other-spellings.ts'
 import { planJob } from './plan-new-job.ts'
-import { warningsOf } from './validate-dependencies.ts'
 
 export interface CreateDeps extends Pick<World, 'clock' | 'ids'> {
   lanes: LaneChooser
@@ -28,7 +28,7 @@ export interface CreateOrder {
   request: JobRequest
   /** Undefined: the request was sent as it is here. */
   reading: JobReading | undefined
-  stores: Pick<WriteStores, 'jobs' | 'calendars' | 'graphRuns'>
+  stores: Pick<WriteStores, 'jobs' | 'calendars' | 'graphRuns' | 'artifacts' | 'workers'>
 }
 
 export async function createJob(
@@ -43,8 +43,7 @@ export async function createJob(
   const created = await stores.jobs.create(job)
   if (created === 'key_taken') return 'key_taken'
   if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
-  // A new job has no dependents, so of most there is nothing to look at.
-  const warnings = job.dependsOn.length > 0 ? await warningsOf(stores.graphRuns, job) : {}
+  const warnings = await warningsOf(stores, job, { isNew: true })
   const body = { ...toJob(viewOf(job), { now, calendars }), ...withReadingWarnings(reading, warnings) }
   return {
     status: 201,

@@ -216,3 +216,14 @@ test('on PostgreSQL a job has the options it was given, before and after a chang
   assert.deepEqual([after.max_runs, after.runs, 'exclusions' in after], [5, 0, false])
   assert.equal((await call('DELETE', '/calendars/days')).statusCode, 204)
 })
+
+test('a dry run warns of an artifact that is not there and of an executor that no worker runs', async (t) => {
+  const { call } = await setup(t)
+  const artifact = { type: 'artifact', artifact_id: 'report', entrypoint: 'main:run' }
+  const answer = await call('POST', '/jobs?dry_run=true', { ...request, key: 'other', execution: artifact })
+  assert.equal(answer.headers['x-dry-run'], 'true', answer.body)
+  const [executor, bundle, ...more] = answer.json().warnings
+  assert.match(executor, /^At present no worker that may run artifacts is up/)
+  assert.match(bundle, /^There is no artifact report/)
+  assert.deepEqual(more, [])
+})

@@ -20,10 +20,11 @@ import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { takeJob, withReadingWarnings } from './job-body.ts'
 import { jobRules } from './job-rules.ts'
 import { toJob } from './job-view.ts'
+import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import type { JobReading } from './other-spellings.ts'
 import { planEdit } from './plan-edit.ts'
-import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
+import { dependenciesOf } from './validate-dependencies.ts'
 
 export interface JobByKeyDeps extends CreateDeps, WriteDeps {}
 
@@ -102,7 +103,7 @@ async function replace(
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
   if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
   const { tenantId, tier, name: by } = caller
-  const { jobs, calendars, graphRuns } = stores
+  const { jobs, calendars } = stores
   const dependsOn = dependenciesOf(request.depends_on)
   const named = await calendarsNamed(calendars, tenantId, request.schedule)
   let isStill = true
@@ -119,7 +120,7 @@ async function replace(
     headers: { etag: tagOf(job.version) },
     body: {
       ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
-      ...withReadingWarnings(reading, await warningsOf(graphRuns, job)),
+      ...withReadingWarnings(reading, await warningsOf(stores, job, { isNew: false })),
     },
     wake: ['changes'],
   }

@@ -15,9 +15,10 @@ import { keyTaken } from './create-job.ts'
 import { takeJob } from './job-body.ts'
 import { applyPatch } from './job-patch.ts'
 import { toJob } from './job-view.ts'
+import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import { planEdit } from './plan-edit.ts'
-import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
+import { dependenciesOf } from './validate-dependencies.ts'
 
 export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {}
 
@@ -45,7 +46,8 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
       const precondition = readIfMatch(request)
       const given = patch['depends_on'] as JobRequest['depends_on'] | null
       const dependencies = given === undefined ? {} : { dependsOn: dependenciesOf(given) }
-      return answerWrite<ChangedJob>(deps, request, reply, async ({ jobs, calendars, graphRuns }) => {
+      return answerWrite<ChangedJob>(deps, request, reply, async (stores) => {
+        const { jobs, calendars } = stores
         const named = await calendarsNamed(calendars, tenantId, patch['schedule'] as JobRequest['schedule'])
         let key: string | undefined
         const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
@@ -63,7 +65,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
           headers: { etag: tagOf(job.version) },
           body: {
             ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
-            ...(await warningsOf(graphRuns, job)),
+            ...(await warningsOf(stores, job, { isNew: false })),
           },
           wake: ['changes'],
         }

@@ -3,7 +3,13 @@ import { pairsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { asGiven } from '../../domain/jobs/clock-rule.ts'
-import { type Execution, hasSchedule, type JobVersion, type JobView } from '../../domain/jobs/job.ts'
+import {
+  type Execution,
+  hasSchedule,
+  type JobVersion,
+  type JobView,
+  partitionOf,
+} from '../../domain/jobs/job.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
@@ -35,6 +41,7 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     created_by: job.createdBy,
     updated_at: toRfc3339(job.updatedAt),
     updated_by: job.updatedBy,
+    partition_id: partitionOf(job.jobId),
   }
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { ErrorCode } from '@carillon/contract/errors.ts'
 import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
+import { partitionOf } from '../../domain/jobs/job.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 const echo = 'http://127.0.0.1:7420/echo'
@@ -69,6 +70,7 @@ test('a created job comes back whole, with its next run, and GET answers the sam
     created_by: 'operator',
     updated_at: '2026-01-01T00:00:00Z',
     updated_by: 'operator',
+    partition_id: partitionOf(jobId),
   })
   assert.equal(answer.headers['location'], `/api/v1/jobs/${jobId}`)
   assert.equal(answer.headers['etag'], '"1"')

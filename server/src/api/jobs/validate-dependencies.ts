@@ -1,4 +1,4 @@
-// The dependencies of a job as a request gives them, and warnings about effects that it may not have intended.
+// The dependencies of a job as a request gives them, and warnings about effects on its graph that it may not have intended.
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { Dependency } from '../../domain/graphs/graph.ts'
@@ -31,18 +31,18 @@ export function dependenciesOf(given: JobRequest['depends_on'] | null): Dependen
 const unfiredText =
   'The schedule is kept and does not fire while the job has dependencies: it runs after them.'
 
-/** Of a job as it is after a write, for the answer to that; nothing if there is nothing to say. */
-export async function warningsOf(
+/** Of a job as it is after a write. */
+export async function warnOfGraph(
   graphRuns: Pick<GraphRuns, 'graphOf'>,
   job: Pick<JobVersion, 'tenantId' | 'jobId' | 'schedule' | 'dependsOn'>,
-): Promise<{ warnings?: string[] }> {
+): Promise<string[]> {
   const warnings = job.dependsOn.length > 0 && hasSchedule(job) ? [unfiredText] : []
   const graph = await graphRuns.graphOf(job.tenantId, job.jobId)
   const apart = graph === null ? null : findApart(graph)
   if (apart !== null) {
     warnings.push(apartText(apart))
   }
-  return warnings.length === 0 ? {} : { warnings }
+  return warnings
 }
 
 function apartText(apart: [MemberJob, MemberJob]): string {

@@ -24,7 +24,7 @@ import type { RowOf } from '../sql/item.ts'
 import * as statements from './change-job.sql.ts'
 import { skippedItem } from './items.ts'
 import { isKeyTaken, type JobRow, noticeMs, toDependsOn, toJobView } from './job-row.ts'
-import { selectJob, selectJobIdByKey } from './jobs.sql.ts'
+import { selectJob, selectJobIdByKey, selectQuiet } from './jobs.sql.ts'
 
 type Decide = (job: JobState) => JobWrite | null
 
@@ -79,13 +79,18 @@ function tryChange(
       if (await isTaken(queries, state, write.key)) return 'key_taken'
       await writeChange(queries, state, write)
       if (plan !== null) await writeGraph(queries, plan)
-      if (write.cancelsPending || write.cancelsRunning) {
+      if ((write.cancelsPending || write.cancelsRunning) && !(await isQuiet(queries, state))) {
         const cancelled = await cancelOfDeleted(queries, jobId, { running: write.cancelsRunning })
         if (cancelled.length > 0) return { ...applyWrite(state, write), cancelled }
       }
       return applyWrite(state, write)
     }),
   )
+}
+
+/** Under the lock of the job, so that nothing of it can be enqueued: most deleted jobs have nothing to cancel. */
+async function isQuiet(queries: Queries, { tenantId, jobId }: JobState): Promise<boolean> {
+  return (await queries.query(selectQuiet, [tenantId, [jobId]])).count > 0
 }
 
 function planWithin(part: GraphPart | GraphRefusal, change: GraphChange): GraphWrite | GraphRefusal {

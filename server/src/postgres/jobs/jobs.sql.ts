@@ -180,6 +180,17 @@ export const countJobsByStatus = sql('countJobsByStatus')`
     ) AS total
   FROM (SELECT job_id FROM cursors WHERE tenant_id = $1 AND status = $5 ORDER BY job_id DESC LIMIT $4) c`
 
+// The executions in `live` in two parts, as the indexes are.
+export const selectQuiet = sql('selectQuiet')`
+  SELECT c.job_id
+  FROM unnest($2::uuid[]) AS asked(job_id)
+  JOIN cursors c ON c.job_id = asked.job_id
+  WHERE c.tenant_id = $1
+    AND c.graph_id IS NULL
+    AND NOT EXISTS (SELECT FROM live l WHERE l.job_id = c.job_id AND l.state <> 'blocked' OFFSET 0)
+    AND NOT EXISTS (SELECT FROM live l WHERE l.job_id = c.job_id AND l.state = 'blocked' OFFSET 0)
+    AND NOT EXISTS (SELECT FROM batches b WHERE b.job_ids @> ARRAY[c.job_id] OFFSET 0)`
+
 export const selectResumable = sql('selectResumable')`
   SELECT tenant_id, job_id, resume_at AS until
   FROM jobs

@@ -215,6 +215,14 @@ export class PostgresJobs implements Jobs {
     return { total: Math.min(total, totalMax), capped: total > totalMax || seen === seenMax }
   }
 
+  async findQuiet(tenantId: string, jobIds: readonly string[]): Promise<string[]> {
+    const { rows } = await this.#database.query<{ job_id: string }>(statements.selectQuiet, [
+      tenantId,
+      jobIds,
+    ])
+    return rows.map((row) => row.job_id)
+  }
+
   async findResumable(limit: number) {
     const { rows } = await this.#database.query<Columns<Resumable>>(statements.selectResumable, [limit])
     return rows.map(fromColumns<Resumable>)

@@ -1,5 +1,6 @@
 // One request, one effect, on PostgreSQL: the effect and its answer are one transaction. A key takes an advisory lock
 // for the length of that transaction: a second request with the key is refused at once and holds no connection waiting.
+import { allOrFirstError } from '../../lib/all-or-first-error.ts'
 import { GroupCommit } from '../../lib/group-commit.ts'
 import { RestartTransaction } from '../../lib/unavailable.ts'
 import type {
@@ -18,6 +19,7 @@ import { type Database, type Queries, type Transactions, within } from '../conne
 import { PostgresGraphRuns } from '../graphs/graph-runs.ts'
 import { PostgresDeadLetters } from '../history/dead-letters.ts'
 import { PostgresControl } from '../queue/control.ts'
+import { PostgresWorkers } from '../queue/workers.ts'
 import type { RowOf } from '../sql/item.ts'
 import { PostgresArtifacts } from './artifacts.ts'
 import { PostgresCalendars } from './calendars.ts'
@@ -39,6 +41,7 @@ export function storesOn(database: Transactions): WriteStores {
     calendars: new PostgresCalendars(database),
     artifacts: new PostgresArtifacts(database),
     graphRuns: new PostgresGraphRuns(database),
+    workers: new PostgresWorkers(database),
   }
 }
 
@@ -154,14 +157,6 @@ async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<Ru
   )
   if (replies.length > 0) await queries.query(statements.insertReplies, [replyItem.encode(replies)])
   return outcomes
-}
-
-/** Waits for all, also when one has failed: the transaction is theirs until the last of them is done. */
-async function allOrFirstError<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises)
-  const failed = settled.find((one) => one.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
-  return settled.map((one) => (one as PromiseFulfilledResult<T>).value)
 }
 
 /** The known state of the keys that are not free, by the number of the run. */

@@ -36,10 +36,10 @@ export class PostgresControl implements Control {
         // It has ended, perhaps since we looked.
         const ended = await findExecution(queries, tenantId, executionId)
         if (ended === null) return { kind: 'not_found' }
-        const { status, workerId } = ended
-        if (status !== 'CANCELLED') return { kind: 'finished', status }
-        // A worker's name is on it when it was running as it was cancelled: the answer is the same as then.
-        return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
+        const { status } = ended
+        return status === 'CANCELLED'
+          ? { kind: 'cancelled', jobId, settled: null }
+          : { kind: 'finished', status }
       }),
     )
   }

@@ -18,14 +18,14 @@ import {
   workersPerPage,
 } from '../../ports/workers.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
-import type { Database } from '../connection/database.ts'
+import type { Transactions } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import * as statements from './workers.sql.ts'
 
 export class PostgresWorkers implements Leases, Workers {
-  readonly #database: Database
+  readonly #database: Transactions
 
-  constructor(database: Database) {
+  constructor(database: Transactions) {
     this.#database = database
   }
 

@@ -3,6 +3,7 @@
 import { writeSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
+import { formatValue, formatValues } from '../../../../sdk/src/format-values.ts'
 
 export interface RunnerCall {
   payload: unknown
@@ -46,8 +47,10 @@ const [file, name] = process.argv.slice(2) as [string, string]
 const { payload, ...call } = JSON.parse(await text(process.stdin)) as RunnerCall
 
 const say = (word: RunnerWord) => void writeSync(descriptor, `${JSON.stringify(word)}\n`)
-const log = (level: string) => (message: unknown) =>
-  say({ log: [level, String(message).slice(0, messageLengthMax)] })
+const log =
+  (level: string) =>
+  (...values: unknown[]) =>
+    say({ log: [level, formatValues(values).slice(0, messageLengthMax)] })
 
 const context = {
   ...call,
@@ -81,7 +84,7 @@ interface Marked extends Error {
 }
 
 function describe(thrown: unknown): Extract<RunnerWord, { error: unknown }>['error'] {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const error = thrown instanceof Error ? thrown : new Error(formatValue(thrown))
   const {
     name: kind,
     message,

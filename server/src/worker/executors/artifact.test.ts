@@ -71,6 +71,8 @@ test('a function of a bundle gets its payload and its context, and its return va
           const { progress, saveCheckpoint, heartbeat, log, ...facts } = context
           console.log('printed')
           log.warn('careful')
+          log.info('begins', payload, 3, null, 'rows')
+          log.debug(new Map([['a', { b: [1] }]]))
           progress(0.25, 'a quarter')
           saveCheckpoint({ row: 1 })
           return { said: greet(payload.name), facts, home: process.env.HOME === process.cwd(), files: readdirSync('.') }
@@ -101,6 +103,8 @@ test('a function of a bundle gets its payload and its context, and its return va
     files: [],
   })
   assert.deepEqual(listener.lines.toSorted(), [
+    ['debug', "Map(1) { 'a' => { b: [ 1 ] } }"],
+    ['info', "begins { name: 'ü' } 3 null rows"],
     ['info', 'printed'],
     ['warn', 'careful'],
   ])

@@ -18,12 +18,44 @@ const firstPage: JobQuery = {
   limit: 50,
 }
 
+const otherTenantId = '00000000-0000-7000-8000-0000000000ff'
 const idsOf = (jobs: readonly { jobId: string }[]) => jobs.map(({ jobId }) => jobId)
 
 export function testJobsList(name: string, setup: Setup): void {
   testKeys(name, setup)
   testFilters(name, setup)
   testPages(name, setup)
+  testQuiet(name, setup)
+}
+
+function testQuiet(name: string, setup: Setup): void {
+  test(`${name}: a job is quiet while it is in no graph and none of its executions is unended`, async (t) => {
+    const s = await setup(t)
+    const free = await s.createJob()
+    const triggered = await s.createJob()
+    const executionId = await s.trigger(triggered)
+    const fired = await s.createJob()
+    await s.fire(fired, 0)
+    const parent = await s.createJob()
+    const child = await s.createJob({ slotAt: null, dependsOn: [{ jobId: parent.jobId, on: 'success' }] })
+    const ended = await s.createJob()
+    await s.fire(ended, 1)
+    const cancelled = await s.trigger(ended)
+    const quiet = async () => {
+      const asked = idsOf([free, triggered, fired, parent, child, ended])
+      const found = await s.jobs.findQuiet(defaultTenantId, asked)
+      return new Set(asked.filter((jobId) => found.includes(jobId)))
+    }
+    assert.deepEqual(await quiet(), new Set([free.jobId]))
+    for (const one of [executionId, cancelled])
+      await s.control.cancel({ tenantId: defaultTenantId, executionId: one, message: 'no' })
+    await s.runAll()
+    assert.deepEqual(await quiet(), new Set(idsOf([free, triggered, fired, ended])))
+    await change(s, child, remove)
+    assert.deepEqual(await quiet(), new Set(idsOf([free, triggered, fired, parent, child, ended])))
+    assert.deepEqual(await s.jobs.findQuiet(otherTenantId, [free.jobId]), [])
+    assert.deepEqual(await s.jobs.findQuiet(defaultTenantId, [otherTenantId]), [])
+  })
 }
 
 function testKeys(name: string, setup: Setup): void {

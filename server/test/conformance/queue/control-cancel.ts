@@ -144,20 +144,22 @@ async function assertCancelled(
   assert.deepEqual(await s.queue.findCancelled(workerId), [])
   await s.maintenance.wake(10)
   assert.deepEqual(await s.claim(await s.addWorker()), nothing)
-  assert.deepEqual(await cancel(s, executionId), { kind: 'cancelling', jobId: job.jobId }, 'the same answer')
+  assert.deepEqual(await cancel(s, executionId), { kind: 'cancelled', jobId: job.jobId, settled: null })
   assert.equal(await s.tryFire(job, 9), 'fired')
 }
 
 function testRepeated(name: string, setup: Setup): void {
   for (const { where, hold } of PLACES) {
-    test(`${name}: cancelling an execution that runs ${where} twice gets the same answer, and the first message stands`, async (t) => {
+    test(`${name}: cancelling an execution that runs ${where} again gets the same answer until it has ended, and the first message stands`, async (t) => {
       const s = await setup(t)
       const { job, executionId, end } = await hold(s)
       const expected = { kind: 'cancelling', jobId: job.jobId }
       assert.deepEqual(await cancel(s, executionId), expected)
       assert.deepEqual(await cancel(s, executionId, 'Once more.'), expected)
       await end(s.succeeded())
-      assert.deepEqual(await cancel(s, executionId, 'Once more.'), expected)
+      const over = { kind: 'cancelled', jobId: job.jobId, settled: null }
+      for (const text of ['Once more.', 'And again.'])
+        assert.deepEqual(await cancel(s, executionId, text), over)
       assert.deepEqual((await s.view(executionId)).error, { type: 'CANCELLED', message })
     })
   }

@@ -10,7 +10,7 @@ import type { StoreScenario } from '../stores.ts'
 function workerNumbered(number: number): Worker {
   const workerId = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
   const kind = { tenantId: null, executors: ['http'], handlers: [], labels: [] } as const
-  return { workerId, ...kind, host: 'host-a', version: '1.2.3', capacity: 50 }
+  return { workerId, ...kind, host: 'host-a', port: null, version: '1.2.3', capacity: 50 }
 }
 
 const idOf = (number: number) => workerNumbered(number).workerId

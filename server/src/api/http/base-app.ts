@@ -1,0 +1,72 @@
+// An HTTP server with the bounds and refusals that every one of ours has: sizes, times, problem documents for every bad
+// request, 405 for a wrong method, 503 while it stops. It has no routes yet.
+import fastify, { type FastifyInstance } from 'fastify'
+import { requestFinished } from '../../telemetry/events.ts'
+import { type Answer, refuseWrongMethods } from './allowed-methods.ts'
+import { ApiError } from './api-error.ts'
+import { isOnDrainAllowlist } from './drain-allowlist.ts'
+import { parseJsonBody } from './json-body.ts'
+import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
+import { buildSerializer } from './serializers.ts'
+import { createValidatorCompiler } from './validators.ts'
+
+export interface BaseAppOptions {
+  isStopping: () => boolean
+  /** Answers some of the paths that no route has. Default: all of them are a 404. */
+  wrapNotFound?: (notFound: Answer) => Answer
+}
+
+const bodyBytesMax = 1024 * 1024
+const headerBytesMax = 16 * 1024
+const requestMsMax = 30_000
+/** 10,000 workers of users wait for executions on one connection each, and beat and report on another. */
+const connectionsMax = 25_000
+const paramLengthMax = 256
+
+export function createBaseApp({ isStopping, wrapNotFound = (one) => one }: BaseAppOptions): FastifyInstance {
+  const app = fastify({
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestMsMax,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    // Ours below answers with a problem document instead.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: paramLengthMax },
+    schemaController: { compilersFactory: { buildSerializer } },
+    http: {
+      maxHeaderSize: headerBytesMax,
+      requireHostHeader: false,
+      // How often slow requests are looked for; by default every 30 s, which would double the limit.
+      connectionsCheckingInterval: requestMsMax / 15,
+    },
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
+    clientErrorHandler: refuseConnection,
+  })
+  app.server.maxConnections = connectionsMax
+  app.server.on('connect', refuseTunnel)
+  app.server.on('checkExpectation', refuseExpectation)
+  app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
+  app.setNotFoundHandler(wrapNotFound(refuseWrongMethods(app, sendNotFound)))
+  app.setValidatorCompiler(createValidatorCompiler())
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, parseJsonBody)
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-content-type-options', 'nosniff')
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
+    }
+    if (isStopping() && !isOnDrainAllowlist(request))
+      throw new ApiError('UNAVAILABLE', 'This server is stopping.')
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none'
+    requestFinished.emit({
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      tookMs: reply.elapsedTime,
+    })
+  })
+  return app
+}

@@ -1,0 +1,18 @@
+// The HTTP server of a process without the api role: /livez, /readyz and /metrics for Kubernetes and Prometheus, with the
+// bounds, the refusals and the absence of a key that these have in the API. Every other path is a 404.
+import { Problem } from '@carillon/contract/problem.ts'
+import type { FastifyInstance } from 'fastify'
+import { createBaseApp } from './http/base-app.ts'
+import { type HealthDeps, healthRoutes } from './http/health.ts'
+
+export interface ProbeAppDeps {
+  health: HealthDeps
+  isStopping: () => boolean
+}
+
+export function createProbeApp({ health, isStopping }: ProbeAppDeps): FastifyInstance {
+  const app = createBaseApp({ isStopping })
+  app.addSchema(Problem)
+  healthRoutes(app, health)
+  return app
+}
