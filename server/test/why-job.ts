@@ -37,6 +37,7 @@ export const job: JobView = {
   slotAt: at('04:00:00'),
   runs: 0,
   lastRunAt: null,
+  isUnderWay: false,
   createdAt: at('00:00:00'),
   createdBy: 'ada',
   updatedAt: at('01:00:00'),

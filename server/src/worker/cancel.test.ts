@@ -144,7 +144,7 @@ test('a cancelled call under way is aborted at once, and the other calls of its 
     [100, null, null],
   )
   s.assertNothingLeft(worker)
-  assert.equal(await s.cancel(cancelled!), 'cancelling', 'also when it has ended since')
+  assert.equal(await s.cancel(cancelled!), 'cancelled', 'it has ended since')
 })
 
 test('a cancelled call that has left its batch is aborted at once', async (t) => {

@@ -29,6 +29,14 @@ const clockFunctions = `
   CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT 'epoch'::timestamptz + last_value * interval '1 millisecond' FROM public.simulated_ms $$;`
 
+// Of executions with the same rank, a claim takes the ones that its index has first. The memory store goes by id; here the
+// indexes do so too. A real clock hardly ever makes two ranks equal, the clock of a simulation often does.
+const rankThenId = `
+  DROP INDEX batches_waiting, live_ready, live_for_host;
+  CREATE INDEX batches_waiting ON batches (route, lane, rank, batch_id) WHERE worker_id IS NULL;
+  CREATE INDEX live_ready ON live (route, lane, rank, execution_id) WHERE state = 'ready' AND host IS NULL;
+  CREATE INDEX live_for_host ON live (route, host, rank, execution_id) WHERE state = 'ready' AND host IS NOT NULL;`
+
 export async function openClockedPostgres(
   t: TestContext,
   options: { version: PostgresVersion; startAt: EpochMs; tenantIds: readonly string[] },
@@ -51,6 +59,7 @@ export async function openClockedPostgres(
   await setClock(startAt)
   const clock = { monotonicMs: () => performance.now() }
   await migrate({ clock, timers: realTimers, signal: new AbortController().signal }, address)
+  await client.query(rankThenId)
   for (const tenantId of tenantIds)
     await client.query(`INSERT INTO tenants (tenant_id, name, tier) VALUES ($1::uuid, $1, 'unlimited')`, [
       tenantId,

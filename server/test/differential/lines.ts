@@ -11,6 +11,7 @@ const SETS: ReadonlySet<string> = new Set([
   'slots.fire',
   'slots.fireAndClaim',
   'queue.waiting',
+  'peers.measure',
   'queue.claim',
   'queue.definitions',
   'queue.finishBatches',

@@ -42,6 +42,7 @@ const elsewhere: Record<string, readonly string[]> = {
     'editDeadLetter',
     'discardDeadLetter',
     'stopRedrives',
+    'settleOlderVersions',
   ],
   'says that a process is alive or gone, for liveness only: again changes nothing': [
     'beatHistory',

@@ -1,6 +1,7 @@
 // People that change jobs all day: edits, pauses, resumes and deletes, most of them within milliseconds of a slot. Each
 // change is recorded, so that the checker can compute independently which slots there should have been.
 
+import { spellOut } from '../../src/domain/jobs/clock-rule.ts'
 import type { JobStatus, JobVersion } from '../../src/domain/jobs/job.ts'
 import {
   deleteJob,
@@ -12,7 +13,7 @@ import {
   resumeJob,
 } from '../../src/domain/jobs/job-change.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
-import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
 import { nextSlot } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Jobs } from '../../src/ports/jobs.ts'
@@ -243,7 +244,7 @@ class Changer {
     const schedule = this.#options.drawSchedule()
     if (schedule === null) return null
     // The new one may be denser than the jitter of the old one.
-    const version = { ...edited, schedule, anchorAt: state.now, jitterSeconds: 0 }
+    const version = { ...edited, ...spellOut(schedule, state.jobId), anchorAt: state.now, jitterSeconds: 0 }
     return editJob(state, { by, key: null, version })
   }
 }
@@ -255,9 +256,9 @@ export function msToSlot(
   fromMs = 0,
 ): number | null {
   const { schedule, anchorAt } = versions.get(version)!
-  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  const compiled = compileStored({ schedule, anchorAt, jobId })
   const now = world.clock.databaseNow()
-  const slot = compiled.ok ? nextSlot(compiled.value.compiled, epochMs(now + fromMs)) : null
+  const slot = compiled === null ? null : nextSlot(compiled, epochMs(now + fromMs))
   return slot === null ? null : slot - now
 }
 

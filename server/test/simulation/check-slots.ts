@@ -3,7 +3,7 @@
 import { isLimited } from '../../src/domain/jobs/job.ts'
 import type { SkippedRange } from '../../src/domain/jobs/job-change.ts'
 import type { SkipReason } from '../../src/domain/queue/execution.ts'
-import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded } from '../../src/domain/schedule/next-run.ts'
 import { joinedMax, joinsCatchUp } from '../../src/domain/scheduling/misfire.ts'
 import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
@@ -160,8 +160,8 @@ function isExcludedFor({ job, reigns }: CheckedJob, slot: EpochMs): boolean {
   if (reign === undefined) return false
   const { schedule, anchorAt } = job.versions.get(reign.versionMin)!
   if (schedule.exclusions === undefined) return false
-  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId: job.jobId })
-  return compiled.ok && isExcluded(compiled.value.compiled, slot)
+  const compiled = compileStored({ schedule, anchorAt, jobId: job.jobId })
+  return compiled !== null && isExcluded(compiled, slot)
 }
 
 export function nameOf({ job, version }: CheckedJob, slot: EpochMs): string {

@@ -5,7 +5,7 @@
 import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
 import type { ExecutionKind, Outcome } from '../../src/domain/queue/execution.ts'
-import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
@@ -278,9 +278,9 @@ function reignsOf(
   untilAt: EpochMs,
 ): Reign[] {
   const { schedule, anchorAt } = versions.get(1)!
-  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  const compiled = compileStored({ schedule, anchorAt, jobId })
   // A job that runs once may be created after its slot.
-  const isOnce = compiled.ok && compiled.value.compiled.kind === 'once'
+  const isOnce = compiled?.kind === 'once'
   const reigns: Reign[] = []
   let reign: Reign = {
     from: isOnce ? (-1 as EpochMs) : createdAt,
@@ -332,9 +332,8 @@ function wasOwed({ skips }: JobRow, { endsCompleted }: Reign, slot: EpochMs): bo
 function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): EpochMs[] {
   const { schedule: given, anchorAt, dependsOn } = versions.get(versionMin)!
   if (dependsOn.length > 0) return []
-  const compiled = compileSchedule(given, { createdAt: anchorAt, jobId })
-  if (!compiled.ok) throw new Error(`the schedule of ${jobId} does not compile`)
-  const schedule = compiled.value.compiled
+  const schedule = compileStored({ schedule: given, anchorAt, jobId })
+  if (schedule === null) throw new Error(`the schedule of ${jobId} does not compile`)
   const slots: EpochMs[] = []
   let next = (from + 1) as EpochMs
   while (true) {

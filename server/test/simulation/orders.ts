@@ -4,7 +4,7 @@
 
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
-import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded, previousSlot } from '../../src/domain/schedule/next-run.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Ids } from '../../src/ports/ids.ts'
@@ -154,18 +154,18 @@ class Customer {
 
   #backfill({ tenantId, jobId, versions, version, createdAt }: JobRow): void {
     const { schedule, anchorAt } = versions.get(version)!
-    const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-    if (!compiled.ok || this.#backfilled.has(jobId)) return
+    const compiled = compileStored({ schedule, anchorAt, jobId })
+    if (compiled === null || this.#backfilled.has(jobId)) return
     const slots: EpochMs[] = []
     let at: EpochMs | null = createdAt
     while (slots.length < backfillSlotsMax) {
-      at = previousSlot(compiled.value.compiled, at)
+      at = previousSlot(compiled, at)
       if (at === null) break
       slots.unshift(at)
     }
     if (slots.length === 0) return
     this.#backfilled.add(jobId)
-    const runs = slots.filter((slot) => !isExcluded(compiled.value.compiled, slot))
+    const runs = slots.filter((slot) => !isExcluded(compiled, slot))
     const order = this.#open('backfill', jobId, { slots: runs })
     const filter = { jobId, from: slots[0]!, to: slots.at(-1)! }
     const isForward = this.#random.next() < 0.5

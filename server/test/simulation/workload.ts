@@ -75,7 +75,7 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   const count = options.jobs ?? 100
   for (let i = 0; i < count; i++) {
     const share = i / count
-    if (share < 0.06) create(requestOf(i, random, drawDense(sim, random, options, i)))
+    if (share < 0.06) create(baringMisfires(sim, requestOf(i, random, drawDense(sim, random, options, i))))
     else if (share < 0.84) create(requestOf(i, random, drawBounded(sim, random, options)))
     else startLater(sim, random, options, (schedule) => create(requestOf(i, random, schedule)))
   }
@@ -208,6 +208,19 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
     priority: drawMs(random, 1, 10),
     ...drawLimits(random, target, schedule),
   }
+}
+
+/** In half of the seeds without overlap, limits and windows, behind which a wrong choice of missed slots would not show. */
+function baringMisfires(sim: Simulation, request: JobRequest): JobRequest {
+  if (sim.randomOf('misfires').next() < 0.5) return request
+  const {
+    concurrency_limit: _limit,
+    concurrency_key: _key,
+    misfire_window_seconds: _window,
+    ...rest
+  } = request
+  const execution = { ...rest.execution, callback_url: 'https://quick-1.example/misfires' }
+  return { ...rest, name: 'quick misfires', overlap_policy: 'ALLOW', execution }
 }
 
 /** The policy for slots that could not be fired in time; some have a window, which leaves the oldest slots out. */

@@ -99,12 +99,12 @@ export class MemoryJobs implements Jobs {
 
   async get(tenantId: string, jobId: string): Promise<JobView | null> {
     const job = this.#store.findJob(tenantId, jobId)
-    return job === null ? null : viewOf(job)
+    return job === null ? null : viewOf(this.#store, job)
   }
 
   async getByKey(tenantId: string, key: string): Promise<JobView | null> {
     const job = this.#store.findJobByKey(tenantId, key)
-    return job === null ? null : viewOf(job)
+    return job === null ? null : viewOf(this.#store, job)
   }
 
   async change(
@@ -113,9 +113,9 @@ export class MemoryJobs implements Jobs {
   ): Promise<ChangeOutcome> {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return 'not_found'
-    const state = stateOf(job, this.#store.now())
+    const state = stateOf(this.#store, job)
     const write = decide(state)
-    if (write === null) return viewOf(job)
+    if (write === null) return viewOf(this.#store, job)
     const jobIds = [jobId, ...(dependsOn ?? []).map((one) => one.jobId)]
     const plan = changesGraph(state, write)
       ? planGraphChange(partOf(this.#store, { tenantId, jobIds }), { state, write, dependsOn })
@@ -256,7 +256,8 @@ export class MemoryJobs implements Jobs {
       .toSorted((a, b) => compareText(b.jobId, a.jobId))
       .slice(offset)
     const page = jobs.slice(0, limit)
-    return { jobs: page.map(viewOf), next: jobs.length > limit ? (page.at(-1)?.jobId ?? null) : null }
+    const next = jobs.length > limit ? (page.at(-1)?.jobId ?? null) : null
+    return { jobs: page.map((job) => viewOf(this.#store, job)), next }
   }
 
   async count(tenantId: string, filter: JobFilter): Promise<Total> {
@@ -313,19 +314,24 @@ export function hasText({ key, versions, version }: JobRow, text: string): boole
   return searchTextOf({ name, key, tags }).includes(text.toLowerCase())
 }
 
-function viewOf(job: JobRow): JobView {
+function viewOf(store: MemoryStore, job: JobRow): JobView {
   const { key, pause, cursor, lastRunAt, createdAt, createdBy, updatedAt, updatedBy } = job
   const { status, slotAt, runs } = cursor
   const stamps = { createdAt, createdBy, updatedAt, updatedBy }
-  return { ...job.versions.get(job.version)!, key, status, pause, slotAt, runs, lastRunAt, ...stamps }
+  const version = job.versions.get(job.version)!
+  const isUnderWay =
+    status === 'COMPLETED' &&
+    ['IMMEDIATE', 'ONE_TIME'].includes(version.schedule.type ?? '') &&
+    store.isBlocked(job)
+  return { ...version, key, status, pause, slotAt, runs, lastRunAt, isUnderWay, ...stamps }
 }
 
-function stateOf(job: JobRow, now: EpochMs): JobState {
+function stateOf(store: MemoryStore, job: JobRow): JobState {
   const { cursor, latest } = job
   const owed = owedOf(job)
   return {
-    ...viewOf(job),
-    now,
+    ...viewOf(store, job),
+    now: store.now(),
     decidedTo: cursor.decidedTo,
     recordedAt: latest?.slot ?? null,
     owed,

@@ -70,7 +70,7 @@ test('a dry run answers as if it were done, and nothing is', async (t) => {
   assert.deepEqual([made.name, made.key, made.status, made.version], ['b', 'other', 'ACTIVE', 1])
   assert.equal((await call('GET', `/jobs/${made.job_id}`)).statusCode, 404)
   const now = await dry('POST', '/jobs', { ...request, key: 'now', schedule: { type: 'IMMEDIATE' } })
-  assert.equal(now.status, 'COMPLETED')
+  assert.equal(now.status, 'ACTIVE')
   assert.match(now.execution_id, /^[0-9a-f-]{36}$/)
   const changed = await dry('PATCH', path, { priority: 1 })
   assert.deepEqual([changed.priority, changed.version], [1, 2])

@@ -121,7 +121,7 @@ test('a new interval counts from now, other edits keep the grid', async (t) => {
 
 test('a completed job with a new schedule is active again', async (t) => {
   const { patch } = await setup(t, { schedule: { type: 'IMMEDIATE' } })
-  assert.equal((await patch({ name: 'b' })).status, 'COMPLETED')
+  assert.equal((await patch({ name: 'b' })).status, 'ACTIVE', 'its execution has not ended')
   const job = await patch({ schedule: '@hourly' })
   assert.deepEqual([job.status, job.schedule.next_run_at], ['ACTIVE', '2026-01-01T01:00:00Z'])
 })

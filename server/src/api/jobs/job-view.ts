@@ -9,6 +9,7 @@ import {
   type JobVersion,
   type JobView,
   partitionOf,
+  shownStatus,
 } from '../../domain/jobs/job.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
@@ -32,7 +33,7 @@ export function toJob(job: JobView, context: ShapeContext): Job {
   return {
     job_id: job.jobId,
     key: job.key,
-    status: job.status,
+    status: shownStatus(job),
     pause: pauseOf(job),
     ...toDefinition(job),
     schedule: hasSchedule(job) ? showSchedule(job, context) : null,
@@ -104,7 +105,7 @@ export function toJobDetails(job: JobView, stats: JobStats, context: ShapeContex
 export function toJobState(job: JobView, context: ShapeContext): JobState {
   return {
     job_id: job.jobId,
-    status: job.status,
+    status: shownStatus(job),
     pause: pauseOf(job),
     next_run_at: toRfc3339OrNull(nextRunAt(job, context)),
     version: job.version,
@@ -116,7 +117,8 @@ export function toJobState(job: JobView, context: ShapeContext): JobState {
 export function viewOf(job: NewJob): JobView {
   const { createdAt: updatedAt, createdBy: updatedBy } = job
   const lastRunAt = job.immediate?.slot ?? null
-  return { ...job, pause: null, runs: 0, lastRunAt, updatedAt, updatedBy }
+  const isUnderWay = job.immediate !== null
+  return { ...job, pause: null, runs: 0, lastRunAt, isUnderWay, updatedAt, updatedBy }
 }
 
 function pauseOf({ pause }: JobView): Job['pause'] {

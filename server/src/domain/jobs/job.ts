@@ -133,10 +133,17 @@ export interface JobView extends JobVersion {
   runs: number
   /** The latest slot that became an execution. */
   lastRunAt: EpochMs | null
+  /** Of a COMPLETED job that runs once: whether its execution has not ended. False for all others. */
+  isUnderWay: boolean
   createdAt: EpochMs
   createdBy: string
   updatedAt: EpochMs
   updatedBy: string
+}
+
+/** A job that runs once has no slot left when its execution begins; it is shown as COMPLETED when that has ended. */
+export function shownStatus({ status, isUnderWay }: Pick<JobView, 'status' | 'isUnderWay'>): JobStatus {
+  return status === 'COMPLETED' && isUnderWay ? 'ACTIVE' : status
 }
 
 /** The text that lists search in: name, key and tags, a line each. */

@@ -1,7 +1,7 @@
 // The statements on jobs: create, read, list. The statements that trigger a job are in triggers.sql.ts, the ones that
 // change it in change-job.sql.ts.
 import { fragment, sql } from '../../lib/sql.ts'
-import { currentVersions, rankOf } from '../sql/fragments.ts'
+import { currentVersions, isUnderWay, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { jobItem } from './items.ts'
 
@@ -105,7 +105,12 @@ const columns = fragment`
       WHERE day.job_id = j.job_id AND day.last_slot IS NOT NULL
       ORDER BY day.day DESC LIMIT 1
     )
-  ) AS last_run_at`
+  ) AS last_run_at,
+  CASE
+    WHEN c.status = 'COMPLETED' AND v.schedule ->> 'type' IN ('IMMEDIATE', 'ONE_TIME')
+      THEN ${isUnderWay(fragment`j.job_id`, fragment`c.scattered`)}
+    ELSE false
+  END AS is_under_way`
 
 export const selectJob = sql('selectJob')`
   SELECT ${columns} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`

@@ -212,7 +212,7 @@ function testWrites(name: string, setup: Setup): void {
     const { immediate: _immediate, ...given } = job
     const { updatedAt, ...rest } = view
     const expected = { ...given, ...changes, version: 2, key: 'weekly', pause: null, updatedBy: 'editor' }
-    assert.deepEqual(rest, { ...expected, runs: 0, lastRunAt: s.at(0) })
+    assert.deepEqual(rest, { ...expected, runs: 0, lastRunAt: s.at(0), isUnderWay: false })
     assert(updatedAt <= (await s.now()))
     assert.equal((await s.view(fired)).version, 1)
     const [first, second] = [1, 2].map((version) => ({ jobId: job.jobId, version }))

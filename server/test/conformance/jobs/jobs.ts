@@ -42,7 +42,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     })
     const { immediate: _immediate, ...given } = job
     const stamps = { updatedAt: job.createdAt, updatedBy: 'somebody' }
-    const expected = { ...given, pause: null, runs: 0, lastRunAt: null, ...stamps }
+    const expected = { ...given, pause: null, runs: 0, lastRunAt: null, isUnderWay: false, ...stamps }
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), expected)
   })
 
@@ -123,6 +123,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     })
     const view = (await s.jobs.get(defaultTenantId, jobId))!
     assert.deepEqual([view.status, view.slotAt, view.lastRunAt], ['COMPLETED', null, s.at(1)])
+    assert.equal(view.isUnderWay, true)
     const { enqueuedAt, ...batch } = await s.claimBatch(await s.addWorker())
     assert(enqueuedAt >= s.at(600) && enqueuedAt <= (await s.now()))
     assert.deepEqual(batch, {
@@ -138,6 +139,33 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       kind: 'slot',
       payloads: null,
     })
+  })
+
+  test(`${name}: a job that runs once is under way until its execution has ended`, async (t) => {
+    const s = await setup(t)
+    const once = await s.createJob({
+      schedule: { type: 'ONE_TIME', scheduled_time: '2026-01-01T00:00:00Z' },
+      slotAt: s.at(0),
+    })
+    const recurring = await s.createJob()
+    const isUnderWay = async ({ jobId }: { jobId: string }) => {
+      const listed = await s.jobs.list({
+        tenantId: defaultTenantId,
+        filter: { status: null, tag: null, q: null },
+        before: null,
+        offset: 0,
+        limit: 10,
+      })
+      const view = (await s.jobs.get(defaultTenantId, jobId))!
+      assert.equal(listed.jobs.find((job) => job.jobId === jobId)!.isUnderWay, view.isUnderWay)
+      return view.isUnderWay
+    }
+    assert.equal(await isUnderWay(once), false, 'it is ACTIVE: its slot is still to come')
+    await s.fire(once, 0, { move: { slotAt: null, dueAt: null, decidedTo: s.at(0) } })
+    await s.fire(recurring, 0)
+    assert.deepEqual([await isUnderWay(once), await isUnderWay(recurring)], [true, false])
+    await s.runAll()
+    assert.equal(await isUnderWay(once), false)
   })
 
   test(`${name}: the last run is the latest slot that became an execution`, async (t) => {

@@ -57,7 +57,11 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const lost = await s.addWorker()
     const [batch, claimed] = await during(s, () => s.claimBatch(lost))
     await reclaim(s, lost)
-    assert.deepEqual(await s.workers.list({ tenantId: null }), [])
+    const workers = await s.workers.list({ tenantId: null })
+    assert.deepEqual(
+      workers.map(({ workerId, status }) => [workerId, status]),
+      [[lost, 'DEAD']],
+    )
     for (const job of jobs) assert.equal((await s.list(job)).total, 1)
     for (const executionId of executionIds) {
       const { status, attempt, attempts, error } = await s.view(executionId)
