@@ -1,4 +1,5 @@
 // A value as one line of text that is the same for equal values, whichever store they come from.
+import type { Claimed } from '../../src/ports/queue.ts'
 
 export function lineOf(value: unknown): string {
   return JSON.stringify(plainOf(value)) ?? 'nothing'
@@ -41,7 +42,17 @@ const SECRETS: ReadonlySet<string> = new Set(['secrets.tokenKey', 'secrets.signi
 /** The answer of a method, `port.name`, as a line. */
 export function answerLine(method: string, value: unknown): string {
   if (SECRETS.has(method)) return 'a secret'
-  return lineOf(SETS.has(method) ? sorted(value) : value)
+  const present = method === 'queue.claim' ? withPresentPayloads(value as Claimed) : value
+  return lineOf(SETS.has(method) ? sorted(present) : present)
+}
+
+/** Payloads are found by position; the ones of positions that have left may be there or not. */
+function withPresentPayloads({ batches, ...rest }: Claimed): unknown {
+  const present = batches.map(({ payloads, ...batch }) => ({
+    ...batch,
+    payloads: payloads === null ? null : batch.positions.map((position) => payloads[position]),
+  }))
+  return { ...rest, batches: present }
 }
 
 function sorted(value: unknown): unknown {
