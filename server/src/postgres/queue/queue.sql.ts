@@ -91,7 +91,10 @@ export const claimWork = sql('claimWork')`
       ORDER BY l.rank LIMIT host.count FOR UPDATE SKIP LOCKED
     ) c
   ), ordered AS MATERIALIZED (
-    SELECT o.*, sum(o.size) OVER (PARTITION BY o.lane ORDER BY o.rank, o.id ROWS UNBOUNDED PRECEDING) AS upto
+    -- An execution that left a batch from position 0 has the id of the batch: it goes first.
+    SELECT o.*, sum(o.size) OVER (
+      PARTITION BY o.lane ORDER BY o.rank, o.id, o.is_batch ROWS UNBOUNDED PRECEDING
+    ) AS upto
     FROM (
       SELECT batch_id AS id, lane, rank, size, true AS is_batch FROM (
         SELECT b.*, row_number() OVER (PARTITION BY b.lane ORDER BY b.rank, b.batch_id) AS nth FROM batch b
