@@ -1,7 +1,7 @@
 // Hints that work may exist: safe to lose, safe to repeat. Polling is the guarantee.
 import { sharedLane } from '../domain/queue/lane.ts'
 
-/** queue: something to claim. shared: some of that in the shared lane. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. keys: a signing key was changed. */
+/** queue: something to claim. shared: some of that in the shared lane. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. keys: a signing key was changed. peers: a worker has registered. */
 export const WAKEUP_TOPICS = [
   'queue',
   'shared',
@@ -11,6 +11,7 @@ export const WAKEUP_TOPICS = [
   'operations',
   'cancels',
   'keys',
+  'peers',
 ] as const
 export type WakeupTopic = (typeof WAKEUP_TOPICS)[number]
 

@@ -225,6 +225,7 @@ export const LOOPS = {
   'watch peers': {
     role: 'worker',
     everyMs: watchPeersEveryMs,
+    wokenBy: ['peers'],
     does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them.',
   },
   'poll cancellations': {

@@ -81,6 +81,7 @@ export async function startWorker(
   )
   // A server that says it is ready has registered its worker.
   await retryUntilAvailable(world, () => worker.lease.beat())
+  wakeup.send('peers')
   startLoop('hold worker lease', () => worker.lease.beat())
   const finish = startLoop('finish executions', () => worker.finish())
   const expireBatches = startLoop('expire batches', () => worker.expireBatches())
