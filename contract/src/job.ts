@@ -211,7 +211,10 @@ export const Job = describedObject('The job.', {
   name,
   key: textOrNull('Your own identifier of the job.'),
   description: textOrNull('As given.'),
-  status: oneOf(JOB_STATUSES, 'COMPLETED: no slot is left. Its last executions may still run.'),
+  status: oneOf(
+    JOB_STATUSES,
+    'COMPLETED: no slot is left. Its last executions may still run; a job that runs once is shown as ACTIVE until its execution has ended.',
+  ),
   pause: orNull(pause, 'Null unless PAUSED.'),
   schedule: orNull(storedSchedule, 'Null: it has no schedule, and runs only after the jobs in `depends_on`.'),
   depends_on: Type.Array(Dependency, {
