@@ -73,7 +73,10 @@ test(
     const { workers } = await api.get<{ workers: { worker_id: string; status: string }[] }>('/workers')
     assert.deepEqual(
       workers.map((one) => [one.worker_id, one.status]),
-      [[by, 'ACTIVE']],
+      [
+        [dead, 'DEAD'],
+        [by, 'ACTIVE'],
+      ],
     )
     await other.stop()
     assert.deepEqual(await workerIds(fleet), [])
