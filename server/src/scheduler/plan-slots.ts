@@ -61,9 +61,8 @@ function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {
     entry.maxRuns !== null ||
     !staysInMemory(dueAtOf(entry, next)) ||
     now - entry.movedAt >= moveEveryMs
-  const move = moveTo(entry, next, slot)
-  if (moves) one.move = move
-  if (one.skip === null && joinsCatchUp(entry)) one.joins = move
+  if (moves) one.move = moveTo(entry, next, slot)
+  if (one.skip === null && joinsCatchUp(entry)) one.joins = one.move ?? moveTo(entry, next, slot)
   return { slots: [one], decidedTo: slot, next }
 }
 
