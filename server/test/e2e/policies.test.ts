@@ -239,8 +239,8 @@ test('each misfire policy behaves as documented after the program was killed and
 })
 
 test('ONE_TIME in the past: within the window it runs at once, with SKIP it is skipped, older it is refused', async (t) => {
-  const env = { CARILLON_MISFIRE_AFTER_SECONDS: '2' }
-  const program = new Program(t, { dataDir: await makeDataDir(t), env })
+  // A slot counts as missed after a minute by default, so "young" is in time on the slowest machine.
+  const program = new Program(t, { dataDir: await makeDataDir(t) })
   const api = callApi(await program.ready(), program.key())
   const receiver = await startReceiver(t)
   const past = (seconds: number) => `${new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19)}Z`
