@@ -9,9 +9,12 @@ const workspaces = '{contract,server,sdk,cli,dashboard,tools}'
 const slowSuffix = '.slow.test.ts'
 
 /** Tests under these folders share a process with their neighbours: they change nothing that belongs to the process. */
-const shared = /^[a-z]+\/src\/|^server\/test\/(races|policies|schedule|graphs|probe)\//
-/** These start servers or PostgreSQL and wait for them most of the time. */
-const waiting = /^server\/test\/(e2e|processes|faults|chaos)\/|^server\/src\/engines\/|^(sdk|cli)\//
+const shared = /^[a-z]+\/src\/|^server\/test\/(chaos|races|policies|schedule|graphs|probe)\//
+/** These start servers or PostgreSQL and wait for them most of the time. Each has a process of its own. */
+const waiting =
+  /^server\/test\/(e2e|processes|faults)\/|^server\/src\/embedded-postgres\/|^sdk\/test\/|^cli\/src\/(apply|doctor|executions|jobs|main)\./
+/** These take longest: they begin first, so that none of them is left alone at the end. */
+const long = /^(server|sdk)\/test\/|^server\/src\/postgres\//
 /** So many that a process takes seconds, not minutes. */
 const filesPerProcess = 15
 
@@ -63,12 +66,11 @@ export function divide(files: readonly string[]): string[][] {
     return Array.from({ length: processes }, (_, i) => together.filter((_, j) => j % processes === i))
   })
   const { idle = [], busy = [] } = Object.groupBy(lists, ([file]) => (waiting.test(file!) ? 'idle' : 'busy'))
-  // Whole servers take longest: they begin first, so that none of them is left at the end.
-  const startsServers = ([file]: string[]) => Number(file!.startsWith('server/test/'))
-  return interleave(
-    idle.toSorted((a, b) => startsServers(b) - startsServers(a)),
-    busy,
-  )
+  return interleave(longFirst(idle), longFirst(busy))
+}
+
+function longFirst(lists: readonly string[][]): string[][] {
+  return lists.toSorted(([a], [b]) => Number(long.test(b!)) - Number(long.test(a!)))
 }
 
 /** Both lists as one, each spread over all of it. */
@@ -79,7 +81,10 @@ function interleave<T>(one: readonly T[], other: readonly T[]): T[] {
     .map(({ item }) => item)
 }
 
-/** server/src/api/jobs/jobs.test.ts is in server/src/api. */
+/** server/src/api/jobs/jobs.test.ts is in server/src/api, cli/src/table.test.ts in cli/src. */
 function folderOf(file: string): string {
-  return file.split('/').slice(0, 3).join('/')
+  return file
+    .split('/')
+    .slice(0, file.startsWith('server/') ? 3 : 2)
+    .join('/')
 }

@@ -127,7 +127,7 @@ async function runMost(): Promise<Counts> {
   if (wrong.failed > 0) return wrong
   await buildDashboard()
   const files = divide(allTestFiles().filter((file) => !isSlow(file)))
-  return runTests('PostgreSQL 18', { files, concurrency: 4, versions: '18' })
+  return runTests('PostgreSQL 18', { files, concurrency: 5, versions: '18' })
 }
 
 async function runRest(): Promise<Counts> {

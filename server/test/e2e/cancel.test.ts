@@ -1,44 +1,12 @@
 // Cancelling running executions, over HTTP, against a real target: one outcome, however many callers ask and however often.
 import assert from 'node:assert/strict'
-import test, { type TestContext } from 'node:test'
-import { makeDataDir } from '../data-dir.ts'
-import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
-import { Program } from './program.ts'
+import test from 'node:test'
+import { type ExecutionItem, until, untilStatus } from './api.ts'
+import { createJob, start } from './cancel-scene.ts'
 import { startReceiver } from './receiver.ts'
-
-interface Cancelled {
-  status: number
-  body: { status?: string; code?: string; execution_status?: string }
-}
 
 interface Attempted extends ExecutionItem {
   attempts: { outcome: string; http_status: number | null; error: { type: string; message: string } | null }[]
-}
-
-async function start(t: TestContext) {
-  const program = new Program(t, { dataDir: await makeDataDir(t) })
-  const url = await program.ready()
-  const api = callApi(url, program.key())
-  const headers = { authorization: `Bearer ${program.key()}` }
-  const cancel = async (executionId: string): Promise<Cancelled> => {
-    const response = await fetch(`${url}/api/v1/executions/${executionId}/cancel`, {
-      method: 'POST',
-      headers,
-    })
-    return { status: response.status, body: (await response.json()) as Cancelled['body'] }
-  }
-  return { api, cancel }
-}
-
-async function createJob(api: Api, callback_url: string): Promise<string> {
-  const { job_id: jobId } = await api.post<{ job_id: string }>('/jobs', {
-    name: 'by hand',
-    schedule: '0 0 1 1 *',
-    overlap_policy: 'ALLOW',
-    execution: { callback_url },
-    retry_policy: { max_retries: 0 },
-  })
-  return jobId
 }
 
 test('a running execution is stopped at once: its call is aborted, and every later cancel is told that it is CANCELLED', async (t) => {
@@ -70,53 +38,6 @@ test('a running execution is stopped at once: its call is aborted, and every lat
     attempts.map(({ outcome, error }) => [outcome, error?.type]),
     [['cancelled', 'CANCELLED']],
   )
-})
-
-test('a thousand cancels against a thousand executions that end at the same moment: one outcome each', async (t) => {
-  const { api, cancel } = await start(t)
-  const count = 1_000
-  const receiver = await startReceiver(t)
-  const jobId = await createJob(api, receiver.url)
-  // Each is cancelled a little after it was made: some wait still, some run, some are over.
-  const answers = new Map<string, Cancelled>()
-  let made = 0
-  const one = async () => {
-    while (made < count) {
-      made += 1
-      const { execution_id: id } = await api.post<{ execution_id: string }>(`/jobs/${jobId}/trigger`, {}, 202)
-      for (let turns = made % 7; turns > 0; turns--) await new Promise(setImmediate)
-      answers.set(id, await cancel(id))
-    }
-  }
-  await Promise.all(Array.from({ length: 32 }, one))
-  const finals = new Map<string, ExecutionItem>()
-  await until(async () => {
-    for (const id of answers.keys()) {
-      if (finals.has(id)) continue
-      const item = await api.get<ExecutionItem>(`/executions/${id}`)
-      if (!['SUCCEEDED', 'CANCELLED'].includes(item.status)) return null
-      finals.set(id, item)
-    }
-    return true
-  }, 'all are over')
-  assert.equal(finals.size, count)
-  const seen = { acknowledged: 0, refused: 0 }
-  for (const [id, { status, body }] of answers) {
-    const final = finals.get(id)!.status
-    if (status === 409) {
-      seen.refused += 1
-      assert.deepEqual([body.code, final], ['EXECUTION_FINISHED', 'SUCCEEDED'], id)
-    } else {
-      seen.acknowledged += 1
-      assert.deepEqual([status, final], [body.status === 'CANCELLING' ? 202 : 200, 'CANCELLED'], id)
-    }
-    assert.deepEqual((await cancel(id)).status, status === 409 ? 409 : 200, 'the answer is final')
-  }
-  assert(seen.acknowledged > 0, JSON.stringify(seen))
-  const listed = await api.get<{ pagination: { total: number } }>(
-    `/jobs/${jobId}/executions?status=CANCELLED`,
-  )
-  assert.equal(listed.pagination.total, seen.acknowledged)
 })
 
 test('many are cancelled by a filter; past slots are run by a backfill', async (t) => {
