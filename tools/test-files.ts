@@ -73,12 +73,11 @@ function longFirst(lists: readonly string[][]): string[][] {
   return lists.toSorted(([a], [b]) => Number(long.test(b!)) - Number(long.test(a!)))
 }
 
-/** Both lists as one, each spread over all of it. */
-function interleave<T>(one: readonly T[], other: readonly T[]): T[] {
-  const at = (list: readonly T[]) => (item: T, i: number) => ({ item, at: i / list.length })
-  return [...one.map(at(one)), ...other.map(at(other))]
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ item }) => item)
+/** Both lists as one. The idle ones are spread over the first three quarters: some of them take a minute. */
+function interleave<T>(idle: readonly T[], busy: readonly T[]): T[] {
+  const at = (list: readonly T[], until: number) =>
+    list.map((item, i) => ({ item, at: (i / list.length) * until }))
+  return [...at(idle, 0.75), ...at(busy, 1)].toSorted((a, b) => a.at - b.at).map(({ item }) => item)
 }
 
 /** server/src/api/jobs/jobs.test.ts is in server/src/api, cli/src/table.test.ts in cli/src. */

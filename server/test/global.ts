@@ -23,6 +23,8 @@ const settings = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_connections: '300',
+  // It would find a hundred databases that are dropped soon, and change the statistics of some.
+  autovacuum: 'off',
 }
 const servers: { postgres: EmbeddedPostgres; dir: string }[] = []
 

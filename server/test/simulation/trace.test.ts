@@ -5,7 +5,7 @@ import { stormyFaults } from './faults.ts'
 import { run } from './run.ts'
 
 async function traceOf(seed: number): Promise<string> {
-  const forMs = 20 * 60_000
+  const forMs = 5 * 60_000
   const { sim } = await run({ seed, servers: 2, forMs, jobs: 20, rates: stormyFaults, traced: true })
   return sim.traceHash()
 }

@@ -4,7 +4,7 @@ import test from 'node:test'
 import { noFaults } from './faults.ts'
 import { assertSound, runApart } from './run.ts'
 
-const file = 'hour.test.ts'
+const file = 'hour.slow.test.ts'
 const hourMs = 3_600_000
 
 test('when nothing goes wrong nothing is late, lost or skipped but for overlap with a slow target', async () => {
