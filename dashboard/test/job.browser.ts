@@ -64,7 +64,8 @@ test('a missing value in a new job is reported at its field', async (t) => {
     .getByRole('alert')
     .getByText(/not right yet/)
     .waitFor()
-  assert.equal(await name.getAttribute('aria-invalid'), 'true')
+  const address = page.getByRole('textbox', { name: 'Address' })
+  for (const field of [name, address]) assert.equal(await field.getAttribute('aria-invalid'), 'true')
   await page.locator(':focus').and(name).waitFor()
 })
 

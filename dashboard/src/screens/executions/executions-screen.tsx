@@ -110,7 +110,7 @@ function columnsOf(longestMs: number): Column<Row>[] {
     { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
     { header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
     wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
-    wideColumn('Kind', '6rem', (row) => words(row.kind)),
+    wideColumn('Kind', '7rem', (row) => words(row.kind)),
     wideColumn('Attempt', '4.5rem', (row) => row.attempt_number, 'end'),
     wideColumn('Duration', '11rem', (row) => <DurationBar row={row} longestMs={longestMs} />),
     wideColumn('Error', 'minmax(8rem, 2fr)', (row) => <DimText text={row.error?.message} />),

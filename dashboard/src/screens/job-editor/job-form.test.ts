@@ -113,7 +113,14 @@ test('an invalid field value is reported with the pointer of its field', () => {
   })
   assert.deepEqual(
     errors.map(({ pointer }) => pointer),
-    ['/schedule#every', '/name', '/execution/payload', '/execution/headers', '/execution/timeout_seconds'],
+    [
+      '/schedule#every',
+      '/name',
+      '/execution/payload',
+      '/execution/callback_url',
+      '/execution/headers',
+      '/execution/timeout_seconds',
+    ],
   )
 })
 

@@ -125,7 +125,9 @@ export function readForm(form: JobForm): ReadJob {
   if (payload.error !== null) errors.push({ pointer: '/execution/payload', detail: payload.error })
   const own = fieldsOf(form.executor).map(([name, field]) => {
     const wrong = (detail: string) => errors.push({ pointer: `/execution/${name}`, detail })
-    return [name, formatOf(field).read(form.own[name], wrong)] as const
+    const value = formatOf(field).read(form.own[name], wrong)
+    if (field.isRequired && value === undefined) wrong(`${field.input.label} is missing.`)
+    return [name, value] as const
   })
   const request: Record<string, unknown> = {
     name: undefined,

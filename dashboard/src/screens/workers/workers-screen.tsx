@@ -30,7 +30,7 @@ export function WorkersScreen() {
   return (
     <Page
       title="Workers"
-      lead={workers.data === undefined || all.length === 0 ? 'Who runs attempts.' : leadOf(workers.data)}
+      lead={workers.data === undefined || all.length === 0 ? 'The processes that run attempts.' : leadOf(workers.data)}
     >
       <DataTable
         label="Workers"
@@ -106,16 +106,16 @@ function HostCell({ worker }: { worker: Worker }) {
   return (
     <span className={isPhone ? 'two-lines' : ''} title={`${worker_id}, ${whose}`}>
       <span>
-        {port === null ? host : `${host}:${port}`} <span className="dim">{version}</span>
+        <Link to="/executions" search={{ worker_id } as never} title="Executions of this worker">
+          {port === null ? host : `${host}:${port}`}
+        </Link>{' '}
+        <span className="dim">{version}</span>
       </span>{' '}
       <span className="dim">
         {isPhone
           ? `${formatCount(current_load)} / ${formatCount(capacity)} running`
           : `${shortId(worker_id)}${tenant_id === null ? '' : ', own'}`}
-      </span>{' '}
-      <Link to="/executions" search={{ worker_id } as never} title="Executions of this worker">
-        executions
-      </Link>
+      </span>
     </span>
   )
 }
