@@ -30,7 +30,11 @@ export function WorkersScreen() {
   return (
     <Page
       title="Workers"
-      lead={workers.data === undefined || all.length === 0 ? 'The processes that run attempts.' : leadOf(workers.data)}
+      lead={
+        workers.data === undefined || all.length === 0
+          ? 'The processes that run attempts.'
+          : leadOf(workers.data)
+      }
     >
       <DataTable
         label="Workers"
