@@ -14,6 +14,7 @@ import type { DatabaseAddress } from '../postgres/connection/database.ts'
 import { migrate, migrateWhenReachable } from '../postgres/connection/migrate.ts'
 import { startLog } from '../telemetry/log.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
+import { connectionsNeeded } from '../wiring/connections.ts'
 import { startServer } from '../wiring/server.ts'
 import { prepareDashboard } from './build-dashboard.ts'
 import { ChildProcesses } from './child-processes.ts'
@@ -99,7 +100,7 @@ async function serve(
   if (config.databaseUrl === null) {
     embedded = await EmbeddedPostgres.open(
       { clock, timers: realTimers },
-      { dataDir: config.dataDir, signal: stop },
+      { dataDir: config.dataDir, settings: { max_connections: connectionsOf(config) }, signal: stop },
     )
     const opened = embedded
     resources.defer(() => opened.stop(leftMs()))
@@ -160,6 +161,13 @@ async function serve(
   sayStopping()
   await resources.disposeAsync()
   sayStopped()
+}
+
+/** The handlers of a file run in a process that asks the API, not the database. */
+function connectionsOf(config: Config): string {
+  const { processes, databaseConnections } = config
+  const all = processes + Number(runsCommands(config))
+  return String(connectionsNeeded({ processes: all, databaseConnections }))
 }
 
 /** The handlers of the demo world. */

@@ -19,6 +19,7 @@ import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { type ApiOptions, startApi } from './api.ts'
+import { eventConnections, leaseConnections } from './connections.ts'
 import { assignExecutors } from './executors.ts'
 import { createLoopStarter } from './loops.ts'
 import { startProbes } from './probes.ts'
@@ -52,8 +53,8 @@ export interface RunningServer {
 
 /** Statement timeout of the lease connection: a slower beat would come too late anyway. */
 const leaseStatementMs = 2_000
-/** Live views have connections of their own, and give up early: they must hold up nothing. */
-const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }
+/** Live views give up early: they must hold up nothing. */
+const eventsOptions = { name: 'events', connectionsMax: eventConnections, statementMs: 2_000 }
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
@@ -72,8 +73,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   const connectionsMax = config.databaseConnections
   const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
-  // Renewal has a connection of its own: a pool that is all in use must not cost a lease.
-  const leaseOptions = { name: 'lease', address, connectionsMax: 1, statementMs: leaseStatementMs }
+  const leaseOptions = {
+    name: 'lease',
+    address,
+    connectionsMax: leaseConnections,
+    statementMs: leaseStatementMs,
+  }
   const leaseDatabase = resources.use(new Database(world, leaseOptions))
   await retryUntilAvailable(world, () => startClock(leaseDatabase, clock))
 
