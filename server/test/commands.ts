@@ -26,7 +26,7 @@ export async function setupCommands(t: TestContext) {
     },
     ended: (group) => void known.delete(group),
   }
-  cleanUp(t, () => assert.deepEqual(all.flatMap(membersOf), [], 'nothing of any group is left'))
+  cleanUp(t, () => untilEnded(all))
   const variables = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   const deps = { timers: realTimers, groups, base, variables }
   const script = async (name: string, text: string) => {
@@ -45,6 +45,14 @@ export function membersOf(group: number): number[] {
     .map((line) => line.trim().split(/\s+/))
     .filter(([, pgid, stat]) => Number(pgid) === group && !stat!.startsWith('Z'))
     .map(([pid]) => Number(pid))
+}
+
+/** A killed process is gone a moment after its signal was sent. */
+export async function untilEnded(groups: readonly number[]): Promise<void> {
+  for (let tries = 0; groups.flatMap(membersOf).length > 0; tries++) {
+    assert(tries < 100, `still running: ${groups.flatMap(membersOf)}`)
+    await realTimers.wait(50)
+  }
 }
 
 export function callOf(execution: Execution, changes: Partial<LocalCall> = {}): LocalCall {

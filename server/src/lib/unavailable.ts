@@ -8,6 +8,15 @@ export class Unavailable extends Error {
   }
 }
 
+/** PostgreSQL has no room left: reads may go on, and writes succeed again once there is room. */
+export class DiskFull extends Unavailable {
+  constructor(options?: ErrorOptions) {
+    super('the database', options)
+    this.name = 'DiskFull'
+    this.message = 'the disk of the database is full'
+  }
+}
+
 /**
  * A transaction found that it should have begun with something else. Nothing of it is written; its owner restarts it.
  */

@@ -10,6 +10,7 @@ import { realRandom } from '../lib/random.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
 import { realTimers } from '../lib/time/timers.ts'
+import { DiskFull } from '../lib/unavailable.ts'
 import type { World } from '../ports/world.ts'
 import { startClock, syncClock } from '../postgres/connection/clock-sync.ts'
 import { Database, type DatabaseAddress } from '../postgres/connection/database.ts'
@@ -53,6 +54,8 @@ export interface RunningServer {
 
 /** Statement timeout of the lease connection: a slower beat would come too late anyway. */
 const leaseStatementMs = 2_000
+/** For how long a full disk makes a process not ready: reads and small writes may succeed on it. */
+const diskFullShownMs = 30_000
 /** Live views give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: eventConnections, statementMs: 2_000 }
 
@@ -72,12 +75,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ),
   }
   const connectionsMax = config.databaseConnections
-  const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
+  let diskFullMs = Number.NEGATIVE_INFINITY
+  const onDiskFull = () => {
+    diskFullMs = clock.monotonicMs()
+  }
+  const database = resources.use(new Database(world, { name: 'main', address, connectionsMax, onDiskFull }))
   const leaseOptions = {
     name: 'lease',
     address,
     connectionsMax: leaseConnections,
     statementMs: leaseStatementMs,
+    onDiskFull,
   }
   const leaseDatabase = resources.use(new Database(world, leaseOptions))
   await retryUntilAvailable(world, () => startClock(leaseDatabase, clock))
@@ -101,7 +109,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   )
   let drainedByMs = 0
   let probesUrl: string | null = null
-  const askDatabase = () => syncClock(database, clock)
+  const askDatabase = async () => {
+    await syncClock(database, clock)
+    if (clock.monotonicMs() - diskFullMs < diskFullShownMs) throw new DiskFull()
+  }
   const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
   const deps = { config, roles, world, store, wakeup, running, askDatabase, closeMs, resources }
   if (roles.includes('api')) {

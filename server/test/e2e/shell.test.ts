@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
-import { membersOf } from '../commands.ts'
+import { membersOf, untilEnded } from '../commands.ts'
 import { until, untilStatus } from './api.ts'
 import { ended, pidsIn, start } from './shell-scene.ts'
 
@@ -80,7 +80,7 @@ test('a server that stops lets a command end, and a command that takes too long 
   await until(async () => ((await pidsIn(OUT)).length === 2 ? true : null), 'both run')
   process.kill(program.child.pid!, 'SIGTERM')
   assert.equal(await program.exit, 0, program.said())
-  assert.deepEqual((await pidsIn(OUT)).flatMap(membersOf), [])
+  await untilEnded(await pidsIn(OUT))
   const again = await restart()
   for (const [id, outcomes] of [
     [short, ['succeeded']],

@@ -3,7 +3,7 @@
 // takes writes is used: the answers of a standby, or of a former primary, are old.
 import pg from 'pg'
 import type { Sql } from '../../lib/sql.ts'
-import { Unavailable } from '../../lib/unavailable.ts'
+import { DiskFull, Unavailable } from '../../lib/unavailable.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Timers } from '../../ports/timers.ts'
 import { connectionLost } from '../../telemetry/events.ts'
@@ -20,6 +20,8 @@ export interface DatabaseOptions {
   connectionsMax: number
   /** The longest a statement may run. Default 5,000. */
   statementMs?: number
+  /** Called when a statement found no room on the disk. */
+  onDiskFull?: () => void
 }
 
 export interface DatabaseDeps {
@@ -57,12 +59,14 @@ export class Database implements Transactions, AsyncDisposable {
   readonly isNested = false
   readonly #pool: pg.Pool
   readonly #deps: DatabaseDeps
+  readonly #onDiskFull: () => void
   /** Connections nothing speaks against. */
   #trusted = new WeakSet<pg.ClientBase>()
 
   constructor(deps: DatabaseDeps, options: DatabaseOptions) {
-    const { name, address, connectionsMax, statementMs = 5_000 } = options
+    const { name, address, connectionsMax, statementMs = 5_000, onDiskFull = () => {} } = options
     this.#deps = deps
+    this.#onDiskFull = onDiskFull
     this.#pool = new pg.Pool({
       ...addressOf(address),
       application_name: `carillon ${name}`,
@@ -138,6 +142,7 @@ export class Database implements Transactions, AsyncDisposable {
       return await use(client)
     } catch (error) {
       broken = error instanceof ConnectionBroken
+      if (error instanceof DiskFull || isDiskFull((error as Error).cause)) this.#onDiskFull()
       if (broken && concernsAll((error as Error).cause)) this.#trusted = new WeakSet()
       throw error
     } finally {
@@ -221,6 +226,7 @@ async function send<R extends object>(
   } catch (error) {
     if (isConnectionError(error) || isFatal(error))
       throw new ConnectionBroken('the database', { cause: error })
+    if (isDiskFull(error)) throw new DiskFull({ cause: error })
     if (isOverloaded(error)) throw new Unavailable('the database', { cause: error })
     throw error
   }
@@ -268,7 +274,11 @@ export async function isReadOnly(client: pg.ClientBase): Promise<boolean> {
   return rows[0]!.transaction_read_only === 'on'
 }
 
-// A statement or a lock that took too long, a full disk, no memory, a disk that fails: nothing is wrong with the
+function isDiskFull(error: unknown): boolean {
+  return (error as { code?: string } | undefined)?.code === '53100'
+}
+
+// A statement or a lock that took too long, no memory, a disk that fails: nothing is wrong with the
 // statement, and the same one may succeed later. 57014: statement_timeout; 55P03: lock_timeout; 53: insufficient
 // resources; 58030: input and output.
 function isOverloaded(error: unknown): boolean {

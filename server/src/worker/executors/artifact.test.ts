@@ -6,7 +6,7 @@ import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { packTar, type TarPart } from '../../../test/bundle.ts'
 import { cleanUp } from '../../../test/cleanup.ts'
-import { callOf, createListener, membersOf, setupCommands } from '../../../test/commands.ts'
+import { callOf, createListener, setupCommands, untilEnded } from '../../../test/commands.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import { realTimers } from '../../lib/time/timers.ts'
 import type { LocalCall } from '../../ports/executor.ts'
@@ -246,7 +246,7 @@ test('an attempt that uses too much memory is stopped: in JavaScript, outside of
     },
   ])
   assert.deepEqual((await run('many.sh')).error, exitCode(message))
-  assert.deepEqual(all.flatMap(membersOf), [])
+  await untilEnded(all)
 })
 
 test('an attempt that uses too much CPU time is stopped', async (t) => {
@@ -285,7 +285,7 @@ test('an aborted attempt ends, together with every process it started', async (t
   await listener.says(/^up$/)
   listener.stop()
   assert.deepEqual((await ended).error, exitCode('Killed by SIGTERM'))
-  assert.deepEqual(all.flatMap(membersOf), [])
+  await untilEnded(all)
 })
 
 test('our secrets are not in its environment', async (t) => {

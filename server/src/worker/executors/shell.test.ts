@@ -3,7 +3,7 @@ import { readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../../test/cleanup.ts'
-import { callOf, createListener, membersOf, setupCommands } from '../../../test/commands.ts'
+import { callOf, createListener, membersOf, setupCommands, untilEnded } from '../../../test/commands.ts'
 import { logBytesMax } from '../../domain/history/log.ts'
 import type { LocalCall } from '../../ports/executor.ts'
 import { createShellExecutor } from './shell.ts'
@@ -175,7 +175,7 @@ test('an aborted command is asked to stop, with everything it started', async (t
   listener.stop()
   await ended
   assert.deepEqual(messages(listener.lines, 'info'), ['up', 'tidy'], 'a grandchild had the time to tidy up')
-  assert.deepEqual(membersOf(all[0]!), [])
+  await untilEnded(all)
 })
 
 test('a command that does not stop is killed, with everything it started', async (t) => {
@@ -185,7 +185,7 @@ test('a command that does not stop is killed, with everything it started', async
   listener.stop()
   const word = await ended
   assert.equal(word.error?.message, 'Killed by SIGKILL')
-  assert.deepEqual(membersOf(all[0]!), [])
+  await untilEnded(all)
   assert.equal(known.size, 0)
 })
 
@@ -204,7 +204,7 @@ test('processes that a command leaves behind end with it', async (t) => {
   // One holds our pipes, one does not.
   const word = await run('sleep 1000 & sleep 1000 >/dev/null 2>&1 </dev/null & echo done')
   assert.deepEqual(word, { error: null, preview: 'done' })
-  assert.deepEqual(membersOf(all[0]!), [])
+  await untilEnded(all)
 })
 
 test('a grandchild that left the group and holds the pipes is not waited for', async (t) => {
@@ -213,7 +213,7 @@ test('a grandchild that left the group and holds the pipes is not waited for', a
   const away = Number(word.preview!.split('\n')[0])
   process.kill(away, 'SIGKILL')
   assert.deepEqual([word.error, word.preview], [null, `${away}\ndone`])
-  assert.deepEqual(membersOf(all[0]!), [])
+  await untilEnded(all)
 })
 
 test('nothing begins before its group is known, and nothing at all when nobody would kill it', async (t) => {
