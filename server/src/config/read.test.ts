@@ -30,6 +30,10 @@ test('without any variable the laptop defaults hold', () => {
 test('private targets are refused by default once others can reach the API', () => {
   assert.deepEqual(readConfig({ CARILLON_HOST: '0.0.0.0' }).privateTargets, { kind: 'refuse' })
   assert.deepEqual(readConfig({ CARILLON_HOST: '127.0.0.9' }).privateTargets, { kind: 'allow' })
+  const proxied = { CARILLON_PUBLIC_URL: 'https://jobs.example.com' }
+  assert.deepEqual(readConfig(proxied).privateTargets, { kind: 'refuse' })
+  const allowed = readConfig({ ...proxied, CARILLON_ALLOW_PRIVATE_TARGETS: 'true' })
+  assert.deepEqual(allowed.privateTargets, { kind: 'allow' })
   assert.deepEqual(
     readConfig({ CARILLON_HOST: '0.0.0.0', CARILLON_ALLOW_PRIVATE_TARGETS: '10.0.0.0/8, fd00::/8' })
       .privateTargets,

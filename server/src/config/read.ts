@@ -83,6 +83,7 @@ export function readConfig(env: Environment = process.env, cores = availablePara
   const drainSeconds = read('CARILLON_DRAIN_SECONDS')
   const artifactsDir = read('CARILLON_ARTIFACTS_DIR')
   const roles = read('CARILLON_ROLES')!
+  const publicUrl = read('CARILLON_PUBLIC_URL')
   const config: Config = {
     port: read('CARILLON_PORT')!,
     isPortSet: Boolean(env['CARILLON_PORT']),
@@ -96,10 +97,11 @@ export function readConfig(env: Environment = process.env, cores = availablePara
     outageMs: 1_000 * read('CARILLON_OUTAGE_SECONDS')!,
     databaseConnections: read('CARILLON_DATABASE_CONNECTIONS')!,
     misfireAfterMs: 1_000 * read('CARILLON_MISFIRE_AFTER_SECONDS')!,
+    // A server behind a proxy listens on loopback too, and is used from other machines.
     privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? {
-      kind: isLoopback(host ?? '') ? 'allow' : 'refuse',
+      kind: isLoopback(host ?? '') && publicUrl === null ? 'allow' : 'refuse',
     },
-    publicUrl: read('CARILLON_PUBLIC_URL'),
+    publicUrl,
     labels: read('CARILLON_LABELS') ?? [],
     shellCommands: read('CARILLON_SHELL_COMMANDS') ?? [],
     artifacts: read('CARILLON_ARTIFACTS') === 'on',

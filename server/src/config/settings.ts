@@ -87,9 +87,9 @@ export const SETTINGS = {
     parse: wholeNumber(1, 86_400),
   },
   CARILLON_ALLOW_PRIVATE_TARGETS: {
-    fallback: '(`true` while listening on loopback only, else `false`)',
+    fallback: '(`true` while listening on loopback only and without `CARILLON_PUBLIC_URL`, else `false`)',
     meaning:
-      'Whether jobs may call private addresses: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`.',
+      'Whether jobs may call private addresses: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`. Link-local and cloud metadata addresses may be called only when listed.',
     parse: privateTargets,
   },
   CARILLON_PUBLIC_URL: {

@@ -156,9 +156,22 @@ test('public addresses and names pass the check of the URL', () => {
   for (const url of ALLOWED) assert.equal(guard.checkOrigin(url), null, url)
 })
 
-test('everything passes when private targets are allowed', async () => {
+test('all but link-local and metadata addresses pass when private targets are allowed', async () => {
   const guard = createTargetGuard({ kind: 'allow' }, answering(['127.0.0.1', '::1']))
-  for (const url of Object.values(FORBIDDEN).flat()) assert.equal(guard.checkOrigin(url), null, url)
+  const metadata = [
+    ...['http://100.100.100.200', 'http://[::ffff:169.254.169.254]', 'http://[fd00:ec2::254]'],
+    ...['http://[64:ff9b::169.254.169.254]', 'http://[2002:a9fe:a9fe::1]', 'http://[fd20:ce::254]'],
+  ]
+  for (const [kind, urls] of Object.entries(FORBIDDEN)) {
+    for (const url of urls) {
+      const refusal = guard.checkOrigin(url)
+      if (kind === 'link-local' || kind === 'metadata' || metadata.includes(url)) assert(refusal !== null, url)
+      else assert.equal(refusal, null, url)
+    }
+  }
+  for (const url of metadata) assert.match(guard.checkOrigin(url) ?? 'passes', /link-local|metadata/, url)
+  const listed = createTargetGuard({ kind: 'listed', cidrs: ['169.254.169.254/32'] })
+  assert.equal(listed.checkOrigin('http://169.254.169.254'), null)
   assert.equal((await lookup(guard, 'localhost')).length, 2)
 })
 
@@ -220,7 +233,7 @@ test('a name is refused when any of its addresses is forbidden, without telling 
     const guard = createTargetGuard({ kind: 'refuse' }, answering(answer))
     await assert.rejects(lookup(guard, 'sly.example'), (error) => {
       assert(error instanceof ForbiddenTarget)
-      assert.match(error.message, /^sly\.example resolves to an? .* address; private addresses are refused/)
+      assert.match(error.message, /^sly\.example resolves to an? .* address, which is refused/)
       assert(!error.message.includes(answer.at(-1)!) && error.message.includes(setting))
       return true
     })
@@ -327,7 +340,7 @@ test('a forbidden target is an outcome that names the host and the setting, over
       const outcome = await send(url)
       assert(outcome.kind === 'failed' && outcome.type === 'TARGET_FORBIDDEN', JSON.stringify(outcome))
       assert(outcome.message.startsWith(new URL(url).hostname), outcome.message)
-      assert(outcome.message.includes('private addresses are refused') && outcome.message.includes(setting))
+      assert(outcome.message.includes('which is refused') && outcome.message.includes(setting))
     }
   }
   assert.equal(seen.connections, 0)

@@ -78,11 +78,13 @@ function checkHost(origin: string, classify: Classify): string | null {
 
 // Gives the kind of address and not the address: how a name resolves inside our network is not the caller's business.
 function refusal(subject: string, kind: string): string {
-  return `${subject} ${kind} address; private addresses are refused (CARILLON_ALLOW_PRIVATE_TARGETS)`
+  return `${subject} ${kind} address, which is refused (CARILLON_ALLOW_PRIVATE_TARGETS)`
 }
 
 /** IANA's special-purpose registries, the narrower network before the wider one. */
-const KINDS_OF_IPV4: [kind: string, ...cidrs: string[]][] = [
+type Kinds = [kind: string, ...cidrs: string[]][]
+
+const KINDS_OF_IPV4: Kinds = [
   ['a loopback', '127.0.0.0/8'],
   ['a private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
   ['a link-local', '169.254.0.0/16'],
@@ -93,10 +95,10 @@ const KINDS_OF_IPV4: [kind: string, ...cidrs: string[]][] = [
   ['a benchmarking', '198.18.0.0/15'],
   ['a documentation', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
   // Azure answers on a public address that only its own machines reach.
-  ['a cloud metadata', '168.63.129.16/32'],
+  ['a metadata', '168.63.129.16/32'],
   ['a reserved', '240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24'],
 ]
-const KINDS_OF_IPV6: [kind: string, ...cidrs: string[]][] = [
+const KINDS_OF_IPV6: Kinds = [
   ['an unspecified', '::/128'],
   ['a loopback', '::1/128'],
   ['an IPv4-mapped', '::ffff:0:0/96'],
@@ -113,15 +115,31 @@ const KINDS_OF_IPV6: [kind: string, ...cidrs: string[]][] = [
   ['a reserved', '2001::/23'],
 ]
 
+// Where clouds hand out the credentials of a machine: refused also where private addresses are allowed, unless listed.
+const METADATA_IPV4: Kinds = [
+  ['a link-local', '169.254.0.0/16'],
+  ['a metadata', '100.100.100.200/32', '168.63.129.16/32'],
+]
+const METADATA_IPV6: Kinds = [
+  ['a link-local', 'fe80::/10', '::ffff:a9fe:0/112', '::a9fe:0/112', '64:ff9b::a9fe:0/112', '2002:a9fe::/32'],
+  ['a metadata', 'fd00:ec2::/32', 'fd20:ce::254/128', '::ffff:6464:64c8/128'],
+]
+
 /** Gives the kind of a forbidden address, null for one that may be called. */
 function createClassifier(privateTargets: PrivateTargets): Classify {
-  if (privateTargets.kind === 'allow') return () => null
+  const allowsPrivate = privateTargets.kind === 'allow'
   const cidrs = privateTargets.kind === 'listed' ? privateTargets.cidrs : []
   // Never IPv4 and IPv6 in one list: BlockList finds every IPv4 address inside ::ffff:0:0/96.
   const listedIpv4 = networks(cidrs.filter((cidr) => !cidr.includes(':')))
   const listedIpv6 = networks(cidrs.filter((cidr) => cidr.includes(':')))
-  const ipv4 = KINDS_OF_IPV4.map(([kind, ...cidrs]) => ({ kind, list: networks(cidrs) }))
-  const ipv6 = KINDS_OF_IPV6.map(([kind, ...cidrs]) => ({ kind, list: networks(cidrs) }))
+  const ipv4 = (allowsPrivate ? METADATA_IPV4 : KINDS_OF_IPV4).map(([kind, ...cidrs]) => ({
+    kind,
+    list: networks(cidrs),
+  }))
+  const ipv6 = (allowsPrivate ? METADATA_IPV6 : KINDS_OF_IPV6).map(([kind, ...cidrs]) => ({
+    kind,
+    list: networks(cidrs),
+  }))
   const mapped = networks(['::ffff:0:0/96'])
   const globalIpv6 = networks(['2000::/3'])
 
@@ -134,6 +152,7 @@ function createClassifier(privateTargets: PrivateTargets): Classify {
     const listed = mapped.check(address, 'ipv6') ? listedIpv4 : listedIpv6
     if (listed.check(address, 'ipv6')) return null
     const kind = ipv6.find(({ list }) => list.check(address, 'ipv6'))?.kind
+    if (allowsPrivate) return kind ?? null
     // Beyond 2000::/3 nothing is assigned; an address that cannot be read ends here too.
     return kind ?? (globalIpv6.check(address, 'ipv6') ? null : 'a reserved')
   }
