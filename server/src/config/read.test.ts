@@ -75,6 +75,8 @@ const malformed: [string, string][] = [
   ['CARILLON_PUBLIC_URL', 'jobs.example.com'],
   ['CARILLON_PUBLIC_URL', 'https://jobs.example.com/?a=1'],
   ['CARILLON_LABELS', 'eu west'],
+  ['CARILLON_SHELL_COMMANDS', '/bin/true?env=A-B'],
+  ['CARILLON_SHELL_COMMANDS', '/bin/true?vars=A'],
   ['CARILLON_SHELL_COMMANDS', '/bin/true,false'],
   ['CARILLON_ARTIFACTS', 'true'],
   ['CARILLON_ARTIFACT_CPU_SECONDS', '0'],
@@ -93,9 +95,12 @@ for (const [name, value] of malformed) {
 test('commands and bundles are off by default, and run where there is a worker', () => {
   const plain = readConfig({})
   assert.deepEqual([plain.shellCommands, plain.artifacts, runsCommands(plain)], [[], false, false])
-  const allowed = { CARILLON_SHELL_COMMANDS: '/bin/true, /opt/my job.sh' }
+  const allowed = { CARILLON_SHELL_COMMANDS: '/bin/true, /opt/my job.sh?env=TARGET&env=MODE' }
   const shell = readConfig(allowed)
-  assert.deepEqual(shell.shellCommands, ['/bin/true', '/opt/my job.sh'])
+  assert.deepEqual(shell.shellCommands, [
+    { path: '/bin/true', env: [] },
+    { path: '/opt/my job.sh', env: ['TARGET', 'MODE'] },
+  ])
   assert(runsCommands(shell))
   assert(!runsCommands(readConfig({ ...allowed, CARILLON_ROLES: 'api,scheduler' })))
   assert(runsCommands(readConfig({ CARILLON_ARTIFACTS: 'on' })))

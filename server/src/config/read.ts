@@ -2,6 +2,7 @@
 // is reported in one go, by the name of its variable; a secret value is never repeated.
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { ShellCommand } from '../domain/executors/kind.ts'
 import { kindsAllowed } from '../domain/executors/list.ts'
 import type { Role } from '../domain/role.ts'
 import { editDistance } from '../lib/edit-distance.ts'
@@ -30,7 +31,7 @@ export interface Config {
   /** Of the worker that runs handlers. */
   readonly labels: readonly string[]
   /** The commands that shell jobs may run. */
-  readonly shellCommands: readonly string[]
+  readonly shellCommands: readonly ShellCommand[]
   /** Whether bundles run here. */
   readonly artifacts: boolean
   /** Null: only uploaded bundles. */

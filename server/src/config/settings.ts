@@ -2,6 +2,7 @@
 // parser returns the value or throws a BadValue that names the allowed values.
 import { BlockList, isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
+import type { ShellCommand } from '../domain/executors/kind.ts'
 import { labelsMax } from '../domain/queue/worker.ts'
 import { ROLES, type Role } from '../domain/role.ts'
 import type { PrivateTargets } from '../lib/http/target-guard.ts'
@@ -107,8 +108,8 @@ export const SETTINGS = {
   CARILLON_SHELL_COMMANDS: {
     fallback: '(none: no shell job runs here)',
     meaning:
-      'Programs that shell jobs may run: absolute paths, separated by commas. All other programs are refused. See docs/executors.md.',
-    parse: commandPaths,
+      'Programs that shell jobs may run: absolute paths, separated by commas, each with the variables that a job may set, as in `/usr/local/bin/backup.sh?env=TARGET&env=MODE`. All other programs and variables are refused. See docs/executors.md.',
+    parse: shellCommands,
   },
   CARILLON_ARTIFACTS: {
     fallback: 'off',
@@ -202,14 +203,20 @@ function labels(text: string): readonly string[] {
   return Object.freeze([...new Set(given)].toSorted())
 }
 
-function commandPaths(text: string): readonly string[] {
-  const paths = listOf(text)
-  if (paths.length > commandsListedMax) throw new BadValue(`has more than ${commandsListedMax} paths`)
-  for (const path of paths) {
-    directory(path)
-    if (!isAbsolute(path)) throw new BadValue('has a path that does not begin with /')
-  }
-  return Object.freeze(paths)
+function shellCommands(text: string): readonly ShellCommand[] {
+  const entries = listOf(text)
+  if (entries.length > commandsListedMax) throw new BadValue(`has more than ${commandsListedMax} paths`)
+  return Object.freeze(entries.map(shellCommand))
+}
+
+function shellCommand(entry: string): ShellCommand {
+  const [path = '', query, ...more] = entry.split('?')
+  directory(path)
+  if (!isAbsolute(path)) throw new BadValue('has a path that does not begin with /')
+  const env = (query?.split('&') ?? []).map((pair) => /^env=([A-Za-z_][A-Za-z0-9_]*)$/.exec(pair)?.[1])
+  if (more.length > 0 || env.includes(undefined))
+    throw new BadValue('has variables in another form than /path?env=NAME&env=OTHER')
+  return { path, env: env as string[] }
 }
 
 function listOf(text: string): string[] {

@@ -136,7 +136,7 @@ async function serve(
   await world?.fill({
     url: server.url!,
     operatorKey: operatorKey.key,
-    shellCommands: config.shellCommands,
+    shellCommands: config.shellCommands.map(({ path }) => path),
     size: demo?.size ?? null,
     say: sayDemo,
     signal: stop,

@@ -26,7 +26,7 @@ export async function start(t: TestContext, script: string) {
     const program = new Program(t, {
       dataDir,
       env: {
-        CARILLON_SHELL_COMMANDS: command,
+        CARILLON_SHELL_COMMANDS: `${command}?env=OUT&env=MINE`,
         CARILLON_LOG_LEVEL: 'warn',
         CARILLON_DRAIN_SECONDS: '5',
         SECRET_OF_THE_SERVER: 'x',

@@ -26,10 +26,17 @@ export interface ExecutorKind<Own extends AnyExecution> {
 
 export type RunningWorker = Pick<Worker, 'tenantId' | 'executors' | 'handlers' | 'labels'>
 
+/** A program that shell jobs may run, and the variables that they may set for it. */
+export interface ShellCommand {
+  /** An absolute path. */
+  path: string
+  env: readonly string[]
+}
+
 /** The settings of a server that executors read. */
 export interface ExecutorSettings {
   dataDir: string
-  shellCommands: readonly string[]
+  shellCommands: readonly ShellCommand[]
   artifacts: boolean
   artifactsDir: string | null
   artifactCpuSeconds: number

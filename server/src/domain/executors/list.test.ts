@@ -30,8 +30,8 @@ test('without settings a server starts no process for executors', () => {
   const limits = { artifactCpuSeconds: 1, artifactMemoryMb: 1 }
   const nothing = { dataDir: '', shellCommands: [], artifacts: false, artifactsDir: null, ...limits }
   assert.deepEqual(kindsAllowed(nothing, true), [])
-  assert.deepEqual(kindsAllowed({ ...nothing, shellCommands: ['/a'], artifacts: true }, true), [
-    'shell',
-    'artifact',
-  ])
+  assert.deepEqual(
+    kindsAllowed({ ...nothing, shellCommands: [{ path: '/a', env: [] }], artifacts: true }, true),
+    ['shell', 'artifact'],
+  )
 })

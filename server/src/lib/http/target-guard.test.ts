@@ -165,7 +165,8 @@ test('all but link-local and metadata addresses pass when private targets are al
   for (const [kind, urls] of Object.entries(FORBIDDEN)) {
     for (const url of urls) {
       const refusal = guard.checkOrigin(url)
-      if (kind === 'link-local' || kind === 'metadata' || metadata.includes(url)) assert(refusal !== null, url)
+      if (kind === 'link-local' || kind === 'metadata' || metadata.includes(url))
+        assert(refusal !== null, url)
       else assert.equal(refusal, null, url)
     }
   }

@@ -20,13 +20,24 @@ async function setup(t: TestContext) {
     const { args = [], env = {}, ...call } = more
     const command = await script('job.sh', text)
     const execution = { type: 'shell', command, args, env, timeout_seconds: 60 } as const
-    return createShellExecutor(deps, [command]).run(callOf(execution, call), listener.context)
+    const allowed = [{ path: command, env: Object.keys(env) }]
+    return createShellExecutor(deps, allowed).run(callOf(execution, call), listener.context)
   }
   return { ...parts, listener, run }
 }
 
 const messages = (lines: readonly [string, string][], level: string) =>
   lines.filter(([one]) => one === level).map(([, message]) => message)
+
+/** Each makes some program run other code. */
+const dangerous = [
+  ...['LD_PRELOAD', 'LD_LIBRARY_PATH', 'DYLD_INSERT_LIBRARIES', 'GCONV_PATH', 'LOCPATH', 'GLIBC_TUNABLES'],
+  ...['PATH', 'HOME', 'IFS', 'ENV', 'BASH_ENV', 'SHELLOPTS', 'PS4', 'PROMPT_COMMAND', 'ZDOTDIR'],
+  ...['TAR_OPTIONS', 'GIT_SSH_COMMAND', 'GIT_CONFIG_COUNT', 'RSYNC_RSH', 'PAGER', 'EDITOR', 'LESSOPEN'],
+  ...['OPENSSL_CONF', 'CURL_HOME', 'WGETRC', 'PSQLRC', 'PGSERVICEFILE', 'XDG_CONFIG_HOME', 'MAKEFLAGS'],
+  ...['PYTHONPATH', 'PYTHONSTARTUP', 'PERL5OPT', 'RUBYOPT', 'NODE_OPTIONS', 'NODE_REDIRECT_WARNINGS'],
+  ...['LUA_INIT', 'CLASSPATH', 'JAVA_TOOL_OPTIONS', 'PHPRC', 'DOTNET_STARTUP_HOOKS'],
+]
 
 test('a command gets its arguments and its payload as they are; its output is its log and its result', async (t) => {
   const { run, listener } = await setup(t)
@@ -88,11 +99,11 @@ test('only programs on the allowlist run, under any name that a job uses for the
   await symlink(good, alias)
   const sly = join(base, 'good.sh2')
   await symlink(other, sly)
-  const run = (command: string, allowed: string[], env = {}) =>
-    createShellExecutor(deps, allowed).run(
-      callOf({ type: 'shell', command, args: [], env, timeout_seconds: 60 }),
-      listener.context,
-    )
+  const run = (command: string, paths: string[], env = {}) => {
+    const allowed = paths.map((path) => ({ path, env: ['TARGET'] }))
+    const call = callOf({ type: 'shell', command, args: [], env, timeout_seconds: 60 })
+    return createShellExecutor(deps, allowed).run(call, listener.context)
+  }
   assert.equal((await run(good, [good])).preview, `good ${good}`)
   assert.equal((await run(good, [alias])).preview, `good ${alias}`, 'the name of the list is used')
   assert.equal((await run(alias, [good])).preview, `good ${good}`)
@@ -102,10 +113,12 @@ test('only programs on the allowlist run, under any name that a job uses for the
   assert.deepEqual(await run(sly, [good]), forbidden(text(sly)))
   assert.deepEqual(await run(good, []), forbidden(text(good)))
   assert.deepEqual(await run('/nowhere', [good]), forbidden(text('/nowhere')))
-  for (const name of ['LD_PRELOAD', 'BASH_ENV', 'PATH', 'NODE_OPTIONS', 'PYTHONPATH']) {
-    const { error } = await run(good, [good], { [name]: 'x' })
+  assert.equal((await run(good, [good], { TARGET: 's3' })).preview, `good ${good}`)
+  for (const name of dangerous) {
+    const { error } = await run(good, [good], { TARGET: 's3', [name]: 'x' })
     assert.equal(error?.type, 'TARGET_FORBIDDEN')
-    assert.match(error!.message, new RegExp(`^/execution/env: ${name} `))
+    const expected = `/execution/env: CARILLON_SHELL_COMMANDS does not allow ${name} for this program; ${good}?env=${name} would.`
+    assert.equal(error!.message, expected)
   }
 })
 
@@ -118,7 +131,10 @@ test('how a command ended is told as it was', async (t) => {
   })
   assert.deepEqual((await run('kill -SEGV $$')).error, error('Killed by SIGSEGV'))
   const missing = join(base, 'missing')
-  const shell = createShellExecutor(deps, [missing, join(base, 'job.txt')])
+  const shell = createShellExecutor(deps, [
+    { path: missing, env: [] },
+    { path: join(base, 'job.txt'), env: [] },
+  ])
   const call = (command: string) => callOf({ type: 'shell', command, args: [], env: {}, timeout_seconds: 1 })
   assert.deepEqual(await shell.run(call(missing), listener.context), {
     error: error(`${missing} could not be started: ENOENT.`),

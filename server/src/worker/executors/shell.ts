@@ -2,6 +2,7 @@
 // arguments reach the program as they are.
 import { constants } from 'node:fs'
 import { access, realpath } from 'node:fs/promises'
+import type { ShellCommand } from '../../domain/executors/kind.ts'
 import type { ShellExecution } from '../../domain/executors/shell.ts'
 import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import { notStarted, wordOf } from './command-end.ts'
@@ -14,7 +15,7 @@ export function createExecutor({ timers, settings, place }: LocalExecutorDeps): 
   return createShellExecutor({ timers, ...place! }, settings.shellCommands)
 }
 
-export function createShellExecutor(deps: DirectoryDeps, allowed: readonly string[]): LocalExecutor {
+export function createShellExecutor(deps: DirectoryDeps, allowed: readonly ShellCommand[]): LocalExecutor {
   return {
     async run(call, context) {
       try {
@@ -58,30 +59,27 @@ async function runIn(
   return wordOf(end, words.preview())
 }
 
-/**
- * Variables that make a loader, a shell or an interpreter run other code than the program: with them a job could run
- * code that the allowlist does not allow. PATH and HOME are ours to set.
- */
-const forbiddenVariables =
-  /^(LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|PATH|HOME|IFS|ENV|BASH_.*|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|PYTHON.*|PERL.*|RUBY.*|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS)$/
-
 async function findAllowed(
   { command, env }: ShellExecution,
-  allowed: readonly string[],
+  allowed: readonly ShellCommand[],
 ): Promise<{ file: string } | ExecutorResult> {
-  const variable = Object.keys(env).find((name) => forbiddenVariables.test(name))
-  if (variable !== undefined) {
-    return forbidden(
-      `/execution/env: ${variable} may not be set by a job; it can make a program run other code.`,
-    )
-  }
   const wanted = await realpath(command).catch(() => null)
   for (const entry of allowed) {
+    const { path } = entry
     // The path on the allowlist is run, not the job's: a program with many names acts according to its name.
-    const isSame = wanted === null ? entry === command : (await realpath(entry).catch(() => null)) === wanted
-    if (isSame) return mayRun(entry)
+    const isSame = wanted === null ? path === command : (await realpath(path).catch(() => null)) === wanted
+    if (isSame) return refuseVariable(entry, env) ?? mayRun(path)
   }
   return forbidden(`/execution/command: CARILLON_SHELL_COMMANDS does not allow ${command}.`)
+}
+
+/** A variable can make a program, or a program that it starts, run other code: no list of such names is complete. */
+function refuseVariable(entry: ShellCommand, env: ShellExecution['env']): ExecutorResult | null {
+  const name = Object.keys(env).find((one) => !entry.env.includes(one))
+  if (name === undefined) return null
+  return forbidden(
+    `/execution/env: CARILLON_SHELL_COMMANDS does not allow ${name} for this program; ${entry.path}?env=${name} would.`,
+  )
 }
 
 async function mayRun(file: string): Promise<{ file: string } | ExecutorResult> {
