@@ -81,6 +81,16 @@ test('calls over TLS are answered, name the host they want, and share a connecti
   )
 })
 
+test('a long answer over TLS, which is read in several turns, comes whole', async (t) => {
+  const body = 'x'.repeat(999_999)
+  const { send, sockets } = await setup(t, targetCertificate, (socket) =>
+    socket.on('data', () => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)),
+  )
+  for (let n = 0; n < 3; n++)
+    assert.equal(resultOf(await send('target.test', { previewBytesMax: 1_000_000 })), body)
+  assert.equal(sockets.length, 1)
+})
+
 test('an address is called over TLS when the certificate is for it', async (t) => {
   const { send, sockets } = await setup(t, targetCertificate)
   assert.equal(resultOf(await send('127.0.0.1')), 'ok')

@@ -8,7 +8,7 @@ import { checkCallbackUrl, parseTarget } from './callback-url.ts'
 import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './connection.ts'
 import { HttpOrigin } from './origin.ts'
 import { InvalidRequest, type RequestText, writeRequest } from './request.ts'
-import { InvalidResponse } from './response.ts'
+import { InvalidResponse, ResponseTooLarge } from './response.ts'
 import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 
 export interface HttpClientOptions {
@@ -22,6 +22,8 @@ export interface HttpClientOptions {
   idleMs?: number
 }
 
+/** Bytes of an answer besides its body: heads, framing. */
+const framingBytesMax = 64 * 1024
 /** Time to connect, TLS included. A slower target counts as unreachable. */
 const connectMsMax = 10_000
 
@@ -127,6 +129,7 @@ type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>
 /** One call: collects the response and reports one outcome, whichever of answer, error, timeout, abort is first. */
 class Call implements ConnectionCall {
   readonly method: string
+  readonly answerBytesMax: number
   #text: RequestText | null
   readonly #limits: Limits
   readonly #onStarted: (() => void) | undefined
@@ -143,6 +146,7 @@ class Call implements ConnectionCall {
   constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
     const { method, previewBytesMax, responseBytesMax, onStarted } = request
     this.method = method
+    this.answerBytesMax = responseBytesMax + framingBytesMax
     this.#limits = { previewBytesMax, responseBytesMax }
     this.#onStarted = onStarted
     this.#text = text
@@ -189,7 +193,7 @@ class Call implements ConnectionCall {
     const { previewBytesMax, responseBytesMax } = this.#limits
     this.#receivedBytes += part.length
     if (this.#receivedBytes > responseBytesMax) {
-      this.end(failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`))
+      this.end(this.#tooLarge())
       return
     }
     const roomBytes = previewBytesMax - this.#keptBytes
@@ -209,7 +213,12 @@ class Call implements ConnectionCall {
 
   onFailed(error: Error): void {
     this.#connection = null
-    this.end(describeError(error))
+    this.end(error instanceof ResponseTooLarge ? this.#tooLarge() : describeError(error))
+  }
+
+  #tooLarge(): HttpOutcome {
+    const { responseBytesMax } = this.#limits
+    return failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`)
   }
 }
 
