@@ -6,6 +6,7 @@ import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
 import { UuidV7 } from '../lib/id.ts'
+import { readOpenFilesMax } from '../lib/open-files.ts'
 import { realRandom } from '../lib/random.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
@@ -16,7 +17,7 @@ import { Database, type DatabaseAddress } from '../postgres/connection/database.
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
 import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
-import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
+import { filesExhausted, loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { type ApiOptions, startApi } from './api.ts'
 import { assignExecutors } from './executors.ts'
@@ -55,10 +56,15 @@ const leaseStatementMs = 2_000
 /** Live views have connections of their own, and give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }
 
+/** Idle connections to targets: a share of the file descriptors of this process, and never more than so many. */
+const idleConnectionsShare = 1 / 4
+const idleConnectionsMax = 10_000
+
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
   await using resources = new AsyncDisposableStack()
   const clock = new DatabaseClock()
+  const openFilesMax = readOpenFilesMax()
   const world: World = {
     clock,
     timers: realTimers,
@@ -67,6 +73,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     http: resources.use(
       new HttpClient(realTimers, () => clock.monotonicMs(), {
         guard: createTargetGuard(config.privateTargets),
+        idleConnectionsMax: Math.min(openFilesMax * idleConnectionsShare, idleConnectionsMax),
+        onNoFilesLeft: (code) => filesExhausted.emit({ code, openFilesMax }),
       }),
     ),
   }

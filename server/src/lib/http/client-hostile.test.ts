@@ -28,6 +28,7 @@ async function setup(t: TestContext, behave: (socket: Socket) => void, timers: T
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (change: Partial<HttpRequest> = {}) =>
     client.send({
+      tenantId: 'default',
       method: 'POST',
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
       headers: {},

@@ -53,6 +53,7 @@ async function serve(t: TestContext, server: Server) {
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (host: string, change: Partial<HttpRequest> = {}) =>
     client.send({
+      tenantId: 'default',
       method: 'POST',
       url: `https://${host}:${(server.address() as AddressInfo).port}/hook`,
       headers: {},

@@ -6,7 +6,7 @@ import type { Timer, Timers } from '../../ports/timers.ts'
 import type { StopSignal } from '../stop.ts'
 import { checkCallbackUrl, parseTarget } from './callback-url.ts'
 import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './connection.ts'
-import { HttpOrigin } from './origin.ts'
+import { ConnectionPools } from './connection-pools.ts'
 import { InvalidRequest, type RequestText, writeRequest } from './request.ts'
 import { InvalidResponse, ResponseTooLarge } from './response.ts'
 import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
@@ -14,12 +14,16 @@ import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 export interface HttpClientOptions {
   /** Decides which addresses may be called. Default: all. */
   guard?: TargetGuard
-  /** Connections per origin; more calls wait. Default 256: more than a worker sends to one host. */
+  /** Connections per tenant and origin; more calls wait. Default 256: more than a worker sends to one host. */
   connectionsMax?: number
-  /** Origins with kept connections. Default 10,000. */
+  /** Pairs of tenant and origin with kept connections. Default 10,000. */
   originsMax?: number
+  /** Idle connections of all of them together. Default: no limit. */
+  idleConnectionsMax?: number
   /** How long an idle connection is kept, in milliseconds. Default 4,000. */
   idleMs?: number
+  /** Called when no connection can be opened for want of file descriptors, at most once a minute. */
+  onNoFilesLeft?: (code: string) => void
 }
 
 /** Bytes of an answer besides its body: heads, framing. */
@@ -27,25 +31,27 @@ const framingBytesMax = 64 * 1024
 /** Time to connect, TLS included. A slower target counts as unreachable. */
 const connectMsMax = 10_000
 
-interface KnownOrigin {
-  /** As the target is to read it. */
-  host: string
-  connections: HttpOrigin
-}
-
 export class HttpClient implements Http, AsyncDisposable {
   readonly #timers: Timers
-  readonly #nowMs: () => number
-  readonly #options: HttpClientOptions
-  readonly #retired = new Set<HttpOrigin>()
-  readonly #origins = new Map<string, KnownOrigin>()
+  readonly #guard: TargetGuard | undefined
+  readonly #pools: ConnectionPools
   #isClosed = false
 
   /** `nowMs`: a monotonic clock. */
   constructor(timers: Timers, nowMs: () => number, options: HttpClientOptions = {}) {
+    const { guard, connectionsMax = 256, originsMax = 10_000, idleMs = 4_000 } = options
+    const { idleConnectionsMax = Infinity, onNoFilesLeft = () => {} } = options
     this.#timers = timers
-    this.#nowMs = nowMs
-    this.#options = options
+    this.#guard = guard
+    this.#pools = new ConnectionPools(
+      {
+        timers,
+        nowMs,
+        placeOf: (_tenantId, origin) => placeOf(origin, guard),
+        onError: createFilesWatch(nowMs, onNoFilesLeft),
+      },
+      { connectionsMax, originsMax, idleConnectionsMax, idleMs },
+    )
   }
 
   send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
@@ -56,7 +62,7 @@ export class HttpClient implements Http, AsyncDisposable {
       const reason = checkCallbackUrl(request.url) ?? 'the URL cannot be called'
       return Promise.resolve(failed('INVALID_REQUEST', reason))
     }
-    const refusal = this.#options.guard?.checkOrigin(target.origin) ?? null
+    const refusal = this.#guard?.checkOrigin(target.origin) ?? null
     if (refusal !== null) return Promise.resolve(failed('TARGET_FORBIDDEN', refusal))
     return new Promise((resolve) => {
       try {
@@ -73,7 +79,7 @@ export class HttpClient implements Http, AsyncDisposable {
     signal: StopSignal | undefined,
     resolve: (outcome: HttpOutcome) => void,
   ): void {
-    const { host, connections } = this.#originOf(target.origin)
+    const { host, connections } = this.#pools.of(request.tenantId, target.origin)
     const call = new Call(request, writeRequest(request, host, target.path), resolve)
     call.watch(this.#timers, request.timeoutMs, signal)
     try {
@@ -83,31 +89,9 @@ export class HttpClient implements Http, AsyncDisposable {
     }
   }
 
-  // Bounded: when there are too many, all origins are dropped; their calls in flight end first.
-  #originOf(name: string): KnownOrigin {
-    const known = this.#origins.get(name)
-    if (known !== undefined) return known
-    const { originsMax = 10_000, connectionsMax = 256, idleMs = 4_000 } = this.#options
-    if (this.#origins.size >= originsMax) {
-      for (const { connections } of this.#origins.values()) this.#retire(connections)
-      this.#origins.clear()
-    }
-    const { host, place } = placeOf(name, this.#options.guard)
-    const deps = { timers: this.#timers, nowMs: this.#nowMs }
-    const origin = { host, connections: new HttpOrigin(deps, place, { connectionsMax, idleMs }) }
-    this.#origins.set(name, origin)
-    return origin
-  }
-
-  #retire(origin: HttpOrigin): void {
-    this.#retired.add(origin)
-    origin.retire(() => this.#retired.delete(origin))
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
-    const inUse = [...this.#origins.values()].map(({ connections }) => connections)
-    for (const origin of [...inUse, ...this.#retired]) origin.destroy(aborted)
+    this.#pools.destroy(aborted)
   }
 }
 
@@ -122,6 +106,19 @@ function placeOf(origin: string, guard: TargetGuard | undefined): { host: string
     ...(guard && { lookup: guard.lookup }),
   }
   return { host, place }
+}
+
+const filesWatchMs = 60_000
+
+/** The process (EMFILE) or the machine (ENFILE) has no file descriptor left. */
+function createFilesWatch(nowMs: () => number, onNoFilesLeft: (code: string) => void) {
+  let quietUntilMs = -Infinity
+  return (error: Error & { code?: string }) => {
+    if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return
+    if (nowMs() < quietUntilMs) return
+    quietUntilMs = nowMs() + filesWatchMs
+    onNoFilesLeft(error.code)
+  }
 }
 
 type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>

@@ -28,6 +28,7 @@ async function setup(t: TestContext, behave: (socket: Socket) => void, options: 
   const send = (change: Partial<HttpRequest> = {}, signal?: AbortSignal) =>
     client.send(
       {
+        tenantId: 'default',
         method: 'GET',
         url: `http://127.0.0.1:${port}/`,
         headers: {},
@@ -189,7 +190,7 @@ test('one long answer does not hold the event loop: it comes in pieces of 256 KB
     onAnswered: () => answered.resolve(),
     onFailed: (error) => answered.reject(error),
   }
-  new HttpConnection(realTimers, place, { onFree: () => {}, onClosed: () => {} }, call)
+  new HttpConnection(realTimers, place, { onFree: () => {}, onClosed: () => {}, onError: () => {} }, call)
   await answered.promise
   assert.equal(receivedBytes, bytes)
   assert(Math.max(...perTurn) <= 256 * 1024 + 65_536, `${perTurn}`)

@@ -40,6 +40,8 @@ export interface ConnectionOwner {
   onFree(connection: HttpConnection): void
   /** Called when the connection is closed; its call has ended too. */
   onClosed(connection: HttpConnection): void
+  /** Called when a connection failed, or could not be opened. */
+  onError(error: Error): void
 }
 
 export class ConnectTimeout extends Error {}
@@ -59,6 +61,10 @@ const received = Buffer.allocUnsafeSlow(64 * 1024)
 export class HttpConnection {
   /** On the monotonic clock: until then it may be used again. Its owner's. */
   idleUntilMs = 0
+  /** Its place in the list of idle connections, which alone sets these. */
+  isIdle = false
+  olderIdle: HttpConnection | null = null
+  newerIdle: HttpConnection | null = null
   readonly reader = new ResponseReader()
   readonly #owner: ConnectionOwner
   readonly #socket: Socket
@@ -84,7 +90,10 @@ export class HttpConnection {
       this.#write()
     })
     socket.on('end', () => this.#onEnd())
-    socket.on('error', (error) => this.fail(error))
+    socket.on('error', (error) => {
+      owner.onError(error)
+      this.fail(error)
+    })
     socket.once('close', () => {
       late.cancel()
       this.fail(new Error('the target closed the connection'))

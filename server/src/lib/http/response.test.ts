@@ -106,8 +106,14 @@ const valid: [what: string, text: string, expected: Partial<Read>, method?: stri
   ['HEAD with chunks', chunked, {}, 'HEAD'],
   ['HEAD with neither', `${ok}\r\n`, {}, 'HEAD'],
   ['204', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204 }],
-  ['204 with a length', 'HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n', { status: 204 }],
-  ['304 with a length', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n', { status: 304 }],
+  ['204 with a length of 0', 'HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n', { status: 204 }],
+  ['204 with a length', 'HTTP/1.1 204 No\r\ncontent-length: 5\r\n\r\n', { status: 204, isKept: false }],
+  [
+    '204 with chunks',
+    'HTTP/1.1 204 No\r\ntransfer-encoding: chunked\r\n\r\n',
+    { status: 204, isKept: false },
+  ],
+  ['304 with a length', 'HTTP/1.1 304 Not\r\ncontent-length: 5\r\n\r\n', { status: 304, isKept: false }],
 
   ['close', `${empty}connection: close\r\n\r\n`, { isKept: false }],
   ['close in a list', `${empty}connection: x,\tClose , y\r\n\r\n`, { isKept: false }],

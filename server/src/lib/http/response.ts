@@ -230,8 +230,11 @@ export class ResponseReader {
       throw new InvalidResponse('it is chunked and has a length')
     if (length !== undefined && !/^\d{1,15}$/.test(length))
       throw new InvalidResponse('its length is not a number')
-    if (this.#method === 'HEAD' || this.status === 204 || this.status === 304) this.#state = 'over'
-    else if (coding !== undefined && isChunked(coding)) this.#beginSize()
+    if (this.#method === 'HEAD' || this.status === 204 || this.status === 304) {
+      this.#state = 'over'
+      // A body that such an answer cannot have may follow all the same.
+      if (this.#method !== 'HEAD' && (coding !== undefined || Number(length ?? 0) > 0)) this.isKept = false
+    } else if (coding !== undefined && isChunked(coding)) this.#beginSize()
     else if (coding === undefined && length !== undefined) {
       this.#leftBytes = Number(length)
       this.#state = this.#leftBytes === 0 ? 'over' : 'counted'

@@ -287,6 +287,7 @@ async function setup(t: TestContext, resolve: ResolveName) {
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (url: string) =>
     client.send({
+      tenantId: 'default',
       method: 'POST',
       url,
       headers: {},
