@@ -3,6 +3,7 @@
 import { type Config, isLoopback } from '../config/read.ts'
 import { hashKey } from '../domain/access/api-key.ts'
 import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
+import { NameResolver } from '../lib/dns/name-resolver.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
 import { UuidV7 } from '../lib/id.ts'
@@ -65,6 +66,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await using resources = new AsyncDisposableStack()
   const clock = new DatabaseClock()
   const openFilesMax = readOpenFilesMax()
+  const names = resources.use(new NameResolver(realTimers, () => clock.monotonicMs()))
   const world: World = {
     clock,
     timers: realTimers,
@@ -72,7 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
     http: resources.use(
       new HttpClient(realTimers, () => clock.monotonicMs(), {
-        guard: createTargetGuard(config.privateTargets),
+        guard: createTargetGuard(config.privateTargets, (tenantId, name) => names.resolve(tenantId, name)),
         idleConnectionsMax: Math.min(openFilesMax * idleConnectionsShare, idleConnectionsMax),
         onNoFilesLeft: (code) => filesExhausted.emit({ code, openFilesMax }),
       }),

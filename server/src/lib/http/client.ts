@@ -1,6 +1,7 @@
 // The real HTTP port: HTTP/1.1 on sockets of our own. Bounds the time and the size of every call, keeps the head of the
 // response, never follows a redirect, never repeats a request, never rejects. With a guard it connects only to addresses the
 // guard has checked.
+import type { LookupFunction } from 'node:net'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest, HttpTarget } from '../../ports/http.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { StopSignal } from '../stop.ts'
@@ -47,7 +48,7 @@ export class HttpClient implements Http, AsyncDisposable {
       {
         timers,
         nowMs,
-        placeOf: (_tenantId, origin) => placeOf(origin, guard),
+        placeOf: (tenantId, origin) => placeOf(origin, guard?.lookupOf(tenantId)),
         onError: createFilesWatch(nowMs, onNoFilesLeft),
       },
       { connectionsMax, originsMax, idleConnectionsMax, idleMs },
@@ -95,7 +96,7 @@ export class HttpClient implements Http, AsyncDisposable {
   }
 }
 
-function placeOf(origin: string, guard: TargetGuard | undefined): { host: string; place: Place } {
+function placeOf(origin: string, lookup: LookupFunction | undefined): { host: string; place: Place } {
   const { protocol, host, hostname, port } = new URL(origin)
   const isTls = protocol === 'https:'
   const place: Place = {
@@ -103,7 +104,7 @@ function placeOf(origin: string, guard: TargetGuard | undefined): { host: string
     hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
     port: port === '' ? (isTls ? 443 : 80) : Number(port),
     connectMsMax,
-    ...(guard && { lookup: guard.lookup }),
+    ...(lookup && { lookup }),
   }
   return { host, place }
 }

@@ -113,7 +113,7 @@ test('a tenant with many origins costs no other tenant its connections', async (
   // As names of one address: they differ as origins do.
   const lookup: LookupFunction = (_name, _options, callback) =>
     process.nextTick(() => callback(null, [{ address: '127.0.0.1', family: 4 }] as never))
-  const guard = { checkOrigin: () => null, lookup }
+  const guard = { checkOrigin: () => null, lookupOf: () => lookup }
   const { send, open, opened } = await setup(t, answerOk, { originsMax: 20, guard })
   await send('victim')
   const port = [...open][0]!.localPort
@@ -130,7 +130,7 @@ test('want of file descriptors is told once a minute, and other failures are not
     process.nextTick(() => callback(Object.assign(new Error('failed'), { code }), []))
   const told: string[] = []
   const client = new HttpClient(realTimers, () => nowMs, {
-    guard: { checkOrigin: () => null, lookup },
+    guard: { checkOrigin: () => null, lookupOf: () => lookup },
     onNoFilesLeft: (code) => told.push(code),
   })
   cleanUp(t, () => client[Symbol.asyncDispose]())

@@ -160,7 +160,7 @@ test('a name is refused when none of its addresses answers, with the error of ea
   ]
   const lookup: LookupFunction = (_name, _options, callback) =>
     process.nextTick(() => callback(null, addresses as never))
-  const { send } = await setup(t, () => {}, { guard: { checkOrigin: () => null, lookup } })
+  const { send } = await setup(t, () => {}, { guard: { checkOrigin: () => null, lookupOf: () => lookup } })
   const outcome = await send({ url: 'http://target.test:1/' })
   assert(outcome.kind === 'failed')
   assert.equal(outcome.type, 'CONNECTION_REFUSED')
