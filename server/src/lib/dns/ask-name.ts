@@ -31,8 +31,8 @@ export class NameError extends Error {
 /** For one answer of one server. */
 const answerMsMax = 2_000
 const tries = 2
-/** A server that answers for one kind of address and is silent about the other holds nobody up. */
-const otherFamilyMs = 100
+/** With IPv4 addresses at hand, IPv6 addresses are not waited for longer. Some servers are silent about them. */
+const ipv6Ms = 100
 /** A connection tries one after the other; nobody gets to the seventeenth. */
 const addressesMax = 16
 
@@ -67,7 +67,8 @@ async function search(
     under.push(...families)
     const answers = await firstAnswers(timers, families)
     const records = answers.flatMap(({ records }) => records)
-    if (records.length > 0) return toAnswer(records)
+    // Half an answer is asked for again soon: a machine may reach the other family only.
+    if (records.length > 0) return toAnswer(records, answers.length === families.length)
     const codes = answers.flatMap(({ code }) => (code === null ? [] : [code]))
     failure ??= codes[0] ?? null
     // A server that says it cannot tell may know the next name; one that is silent will be silent again.
@@ -96,7 +97,7 @@ async function askFamily(resolver: Resolver, name: string, family: 4 | 6): Promi
   }
 }
 
-/** Of both, or of one that has addresses when the other takes long. */
+/** Of both, or of IPv4 alone. */
 function firstAnswers(
   timers: Timers,
   families: readonly [Promise<FamilyAnswer>, Promise<FamilyAnswer>],
@@ -109,16 +110,22 @@ function firstAnswers(
       if (answers.length === families.length) {
         timer?.cancel()
         resolve(answers)
-      } else if (answer.records.length > 0) timer = timers.schedule(otherFamilyMs, () => resolve(answers))
+      }
     }
-    for (const family of families) void family.then(take)
+    const [ipv4, ipv6] = families
+    void ipv6.then(take)
+    void ipv4.then((answer) => {
+      take(answer)
+      if (answers.length < families.length && answer.records.length > 0)
+        timer = timers.schedule(ipv6Ms, () => resolve(answers))
+    })
   })
 }
 
-function toAnswer(records: FamilyAnswer['records']): NameAnswer {
+function toAnswer(records: FamilyAnswer['records'], isWhole: boolean): NameAnswer {
   const kept = records.toSorted((one, other) => one.family - other.family).slice(0, addressesMax)
   return {
     addresses: kept.map(({ address, family }) => ({ address, family })),
-    ttlSeconds: Math.min(...kept.map(({ ttl }) => ttl)),
+    ttlSeconds: isWhole ? Math.min(...kept.map(({ ttl }) => ttl)) : 0,
   }
 }

@@ -127,15 +127,43 @@ test('a silent name server is given up after four seconds', { timeout: 30_000 },
   assert.equal(questions.length, 4)
 })
 
-test('a name server that is silent about one family does not hold up the other', async (t) => {
-  for (const silent of ['A', 'AAAA']) {
-    const addresses = ['192.0.2.1', '2001:db8::7']
-    const answer = (_: string, type: DnsType) => (type === silent ? 'silent' : { addresses, ttl: 60 })
-    const { resolve } = await setup(t, { answer })
-    const late = AbortSignal.timeout(3_500)
-    const found = await resolve('target.test')
-    assert.deepEqual([found.length, late.aborted], [1, false])
+test('a name server that is silent about IPv6 holds up nobody, and is asked again soon', async (t) => {
+  const answer = (_: string, type: DnsType) => (type === 'AAAA' ? 'silent' : one())
+  const { resolve, questions, clock } = await setup(t, { answer })
+  const late = AbortSignal.timeout(3_500)
+  assert.deepEqual(await resolve('target.test'), ['192.0.2.1'])
+  assert.equal(late.aborted, false)
+  clock.nowMs = 1_000
+  await resolve('target.test')
+  assert.equal(questions.filter((question) => question === 'A target.test').length, 2)
+})
+
+test('IPv4 addresses that come late are waited for: a machine may reach no other', {
+  timeout: 30_000,
+}, async (t) => {
+  const addresses = ['192.0.2.1', '2001:db8::7']
+  let asked = 0
+  const answer = (_: string, type: DnsType): DnsAnswer =>
+    type === 'A' && asked++ === 0 ? 'silent' : { addresses, ttl: 60 }
+  const { resolve } = await setup(t, { answer })
+  assert.deepEqual(await resolve('target.test'), addresses)
+})
+
+test('connections to a name with several addresses begin with each in turn', async (t) => {
+  const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::7', '2001:db8::8']
+  const { names, questions } = await setup(t, { answer: () => ({ addresses, ttl: 60 }) })
+  const firsts = { 4: new Set<string>(), 6: new Set<string>() }
+  for (let n = 0; n < 4; n++) {
+    const found = await names.resolve('a', 'target.test')
+    assert.deepEqual(
+      found.map(({ family }) => family),
+      [4, 4, 6, 6],
+    )
+    firsts[4].add(found[0]!.address)
+    firsts[6].add(found[2]!.address)
+    assert.equal(new Set(found.map(({ address }) => address)).size, 4)
   }
+  assert.deepEqual([firsts[4].size, firsts[6].size, questions.length], [2, 2, 2])
 })
 
 test('a short name is searched for under the domains of the machine, as in Kubernetes', async (t) => {

@@ -54,6 +54,7 @@ export class NameResolver implements Disposable {
   #resolver: Resolver
   #resolverConf: ResolvConf
   #isClosed = false
+  #turn = 0
 
   /** `nowMs`: a monotonic clock. */
   constructor(timers: Timers, nowMs: () => number, options: NameResolverOptions = {}) {
@@ -71,7 +72,8 @@ export class NameResolver implements Disposable {
     const name = hostname.toLowerCase()
     const fixed = findHost(this.#hosts(), name.endsWith('.') ? name.slice(0, -1) : name)
     if (fixed !== null) return fixed
-    return this.#known(name) ?? this.#waiting.get(`${tenantId} ${name}`) ?? this.#ask(tenantId, name)
+    const found = this.#known(name) ?? this.#waiting.get(`${tenantId} ${name}`) ?? this.#ask(tenantId, name)
+    return rotate(await found, this.#turn++)
   }
 
   /** Ends the questions under way, with an error. */
@@ -144,6 +146,16 @@ export class NameResolver implements Disposable {
     this.#remembered.set(name, remembered)
     this.#remembered.prune()
   }
+}
+
+/** Each address of a family is the first in its turn: a name server spreads load that way, and a remembered answer must not end that. */
+function rotate(addresses: Addresses, turn: number): Addresses {
+  if (addresses.length < 2) return addresses
+  return [4, 6].flatMap((family) => {
+    const ofFamily = addresses.filter((one) => one.family === family)
+    const first = turn % Math.max(1, ofFamily.length)
+    return [...ofFamily.slice(first), ...ofFamily.slice(0, first)]
+  })
 }
 
 function watch<T>(path: string, parse: (text: string) => T, nowMs: () => number): () => T {

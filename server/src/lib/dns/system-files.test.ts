@@ -1,6 +1,6 @@
 // The hosts file and resolv.conf.
 import assert from 'node:assert/strict'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -86,4 +86,24 @@ test('a file is read again when it has changed, and looked at once a second', as
   await rm(path)
   nowMs = 4_000
   assert.deepEqual(file.read(), { text: '' })
+})
+
+test('a file that cannot be read leaves things as they were, until it can', async (t) => {
+  const path = join(tmpdir(), `carillon-unreadable-${process.pid}`)
+  cleanUp(t, () => rm(path, { force: true, recursive: true }))
+  let nowMs = 0
+  await writeFile(path, 'one')
+  const file = new WatchedFile(
+    path,
+    (text) => ({ text }),
+    () => nowMs,
+  )
+  await rm(path)
+  await mkdir(path)
+  nowMs = 1_000
+  assert.deepEqual(file.read(), { text: 'one' })
+  await rm(path, { recursive: true })
+  await writeFile(path, 'two')
+  nowMs = 2_000
+  assert.deepEqual(file.read(), { text: 'two' })
 })

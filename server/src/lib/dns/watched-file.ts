@@ -9,7 +9,7 @@ export class WatchedFile<T> {
   readonly #parse: (text: string) => T
   readonly #nowMs: () => number
   #content: T
-  #version = ''
+  #version: string | null
   #lookedMs: number
 
   /** A file that does not exist is an empty one. `nowMs`: a monotonic clock. */
@@ -19,32 +19,40 @@ export class WatchedFile<T> {
     this.#nowMs = nowMs
     this.#lookedMs = nowMs()
     this.#version = versionOf(path)
-    this.#content = parse(textOf(path))
+    this.#content = parse(textOf(path) ?? '')
   }
 
-  /** The same object as before unless the file has changed. */
+  /** The same object as before unless the file has changed and can be read. */
   read(): T {
     const nowMs = this.#nowMs()
     if (nowMs - this.#lookedMs < lookMs) return this.#content
     this.#lookedMs = nowMs
     const version = versionOf(this.#path)
-    if (version !== this.#version) {
+    if (version === this.#version) return this.#content
+    const text = textOf(this.#path)
+    if (text !== null) {
       this.#version = version
-      this.#content = this.#parse(textOf(this.#path))
+      this.#content = this.#parse(text)
     }
     return this.#content
   }
 }
 
-function versionOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat === undefined ? '' : `${stat.ino} ${stat.size} ${stat.mtimeMs}`
+/** Null: it cannot be looked at, for instance because another user's directory is in the way. */
+function versionOf(path: string): string | null {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    return stat === undefined ? '' : `${stat.ino} ${stat.size} ${stat.mtimeMs}`
+  } catch {
+    return null
+  }
 }
 
-function textOf(path: string): string {
+/** Null: it is there and cannot be read, for instance for want of a file descriptor. */
+function textOf(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
-  } catch {
-    return ''
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? '' : null
   }
 }
