@@ -7,7 +7,7 @@ import { NameResolver } from '../lib/dns/name-resolver.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
 import { UuidV7 } from '../lib/id.ts'
-import { readOpenFilesMax } from '../lib/open-files.ts'
+import { OpenFilesWatch, readOpenFilesMax } from '../lib/open-files.ts'
 import { realRandom } from '../lib/random.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
@@ -66,6 +66,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await using resources = new AsyncDisposableStack()
   const clock = new DatabaseClock()
   const openFilesMax = readOpenFilesMax()
+  const filesWatch = new OpenFilesWatch(
+    () => clock.monotonicMs(),
+    (code) => filesExhausted.emit({ code, openFilesMax }),
+  )
   const names = resources.use(new NameResolver(realTimers, () => clock.monotonicMs()))
   const world: World = {
     clock,
@@ -76,7 +80,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       new HttpClient(realTimers, () => clock.monotonicMs(), {
         guard: createTargetGuard(config.privateTargets, (tenantId, name) => names.resolve(tenantId, name)),
         idleConnectionsMax: Math.min(openFilesMax * idleConnectionsShare, idleConnectionsMax),
-        onNoFilesLeft: (code) => filesExhausted.emit({ code, openFilesMax }),
+        onConnectionError: (error) => filesWatch.note(error),
       }),
     ),
   }
@@ -96,6 +100,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // On the connection of the leases: while all of the pool is in use, the time must still be known.
   startLoop('sync clock', () => syncClock(leaseDatabase, clock))
   startLoop('listen for wake-ups', (signal) => wakeup.listen(signal))
+  startLoop('probe open files', async () => {
+    filesWatch.probe()
+    return 'idle'
+  })
 
   let url: string | null = null
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)

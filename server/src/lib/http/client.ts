@@ -23,8 +23,8 @@ export interface HttpClientOptions {
   idleConnectionsMax?: number
   /** How long an idle connection is kept, in milliseconds. Default 4,000. */
   idleMs?: number
-  /** Called when no connection can be opened for want of file descriptors, at most once a minute. */
-  onNoFilesLeft?: (code: string) => void
+  /** Called with each error of a connection, or of an attempt to open one. */
+  onConnectionError?: (error: Error) => void
 }
 
 /** Bytes of an answer besides its body: heads, framing. */
@@ -41,7 +41,7 @@ export class HttpClient implements Http, AsyncDisposable {
   /** `nowMs`: a monotonic clock. */
   constructor(timers: Timers, nowMs: () => number, options: HttpClientOptions = {}) {
     const { guard, connectionsMax = 256, originsMax = 10_000, idleMs = 4_000 } = options
-    const { idleConnectionsMax = Infinity, onNoFilesLeft = () => {} } = options
+    const { idleConnectionsMax = Infinity, onConnectionError = () => {} } = options
     this.#timers = timers
     this.#guard = guard
     this.#pools = new ConnectionPools(
@@ -49,7 +49,7 @@ export class HttpClient implements Http, AsyncDisposable {
         timers,
         nowMs,
         placeOf: (tenantId, origin) => placeOf(origin, guard?.lookupOf(tenantId)),
-        onError: createFilesWatch(nowMs, onNoFilesLeft),
+        onError: onConnectionError,
       },
       { connectionsMax, originsMax, idleConnectionsMax, idleMs },
     )
@@ -107,19 +107,6 @@ function placeOf(origin: string, lookup: LookupFunction | undefined): { host: st
     ...(lookup && { lookup }),
   }
   return { host, place }
-}
-
-const filesWatchMs = 60_000
-
-/** The process (EMFILE) or the machine (ENFILE) has no file descriptor left. */
-function createFilesWatch(nowMs: () => number, onNoFilesLeft: (code: string) => void) {
-  let quietUntilMs = -Infinity
-  return (error: Error & { code?: string }) => {
-    if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return
-    if (nowMs() < quietUntilMs) return
-    quietUntilMs = nowMs() + filesWatchMs
-    onNoFilesLeft(error.code)
-  }
 }
 
 type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>

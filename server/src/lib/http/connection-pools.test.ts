@@ -1,6 +1,5 @@
 // Connections are shared by the calls of one tenant to one origin only, and idle ones are bounded over all of them.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
@@ -43,7 +42,7 @@ async function setup(
       previewBytesMax: 4_096,
       ...change,
     })
-  return { send, origin, open, opened: () => opened }
+  return { send, open, opened: () => opened }
 }
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
@@ -121,44 +120,4 @@ test('a tenant with many origins costs no other tenant its connections', async (
   assert.equal(opened(), 51)
   await send('victim')
   assert.equal(opened(), 51)
-})
-
-test('want of file descriptors is told once a minute, and other failures are not', async (t) => {
-  let nowMs = 0
-  let code = 'EMFILE'
-  const lookup: LookupFunction = (_name, _options, callback) =>
-    process.nextTick(() => callback(Object.assign(new Error('failed'), { code }), []))
-  const told: string[] = []
-  const client = new HttpClient(realTimers, () => nowMs, {
-    guard: { checkOrigin: () => null, lookupOf: () => lookup },
-    onNoFilesLeft: (code) => told.push(code),
-  })
-  cleanUp(t, () => client[Symbol.asyncDispose]())
-  const call = () =>
-    client.send({
-      ...{ tenantId: 'a', method: 'GET', url: 'http://target.test/', headers: {} },
-      ...{ timeoutMs: 20_000, responseBytesMax: 1_000, previewBytesMax: 1_000 },
-    })
-  for (let n = 0; n < 3; n++) await call()
-  assert.deepEqual(told, ['EMFILE'])
-  nowMs = 60_000
-  code = 'ECONNREFUSED'
-  await call()
-  code = 'ENFILE'
-  for (let n = 0; n < 3; n++) await call()
-  assert.deepEqual(told, ['EMFILE', 'ENFILE'])
-})
-
-test('a process that has used up its file descriptors says so, and its calls fail', async (t) => {
-  const { origin } = await setup(t, () => {})
-  const script = `
-    import { HttpClient } from '${new URL('./client.ts', import.meta.url).href}'
-    import { realTimers } from '${new URL('../time/timers.ts', import.meta.url).href}'
-    const onNoFilesLeft = (code) => process.exit(code === 'EMFILE' ? 42 : 1)
-    const client = new HttpClient(realTimers, () => performance.now(), { onNoFilesLeft })
-    const request = { method: 'GET', url: '${origin}', headers: {}, timeoutMs: 20000, responseBytesMax: 1 }
-    for (let n = 0; n < 100; n++) client.send({ tenantId: 'a', previewBytesMax: 1, ...request })`
-  const command = 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"'
-  const child = spawn('sh', ['-c', command, process.execPath, script], { stdio: 'inherit' })
-  assert.deepEqual(await once(child, 'exit'), [42, null])
 })
