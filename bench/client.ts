@@ -54,6 +54,7 @@ type Caller = () => Promise<void>
 
 function callerOf(http: Http, target: TimedTarget): Caller {
   const request: HttpRequest = {
+    tenantId: 'default',
     method: 'POST',
     url: target.url + path,
     target: { origin: target.url, path },

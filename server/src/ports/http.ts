@@ -2,6 +2,8 @@
 import type { StopSignal } from '../lib/stop.ts'
 
 export interface HttpRequest {
+  /** Calls of two tenants never share a connection. */
+  tenantId: string
   method: string
   /** Absolute, http or https, without user name and password. */
   url: string

@@ -50,6 +50,8 @@ export const processExited = defineEvent<{
 }>('process.exited')
 /** The default port is taken: this process answers no probes. */
 export const probesUnserved = defineEvent<{ host: string; port: number }>('probes.unserved')
+/** The process (EMFILE) or the machine (ENFILE) has none left. At most once a minute. */
+export const filesExhausted = defineEvent<{ code: string; openFilesMax: number }>('files.exhausted')
 export const workerRegistered = defineEvent<{ workerId: string }>('worker.registered')
 export const workerLeaseLost = defineEvent<{ workerId: string }>('worker.lease_lost')
 export const workerReclaimed = defineEvent<{ workerId: string; silentMs: number }>('worker.reclaimed')

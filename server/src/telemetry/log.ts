@@ -65,6 +65,11 @@ export function startLog(options: LogOptions): Disposable {
     'warn',
     'the port is in use by another program; continuing without /livez, /readyz and /metrics: set CARILLON_PORT to have them',
   )
+  on(
+    events.filesExhausted,
+    'error',
+    'no file descriptor is left: calls fail and clients are turned away; raise the limit of open files (ulimit -n, LimitNOFILE)',
+  )
   on(events.workerRegistered, 'debug', 'worker registered')
   on(events.workerLeaseLost, 'warn', 'this worker was declared dead; it continues under a new id')
   on(events.workerReclaimed, 'warn', 'a worker without heartbeats was declared dead')

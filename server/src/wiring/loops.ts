@@ -7,6 +7,7 @@ import { foldStatsEveryMs } from '../history/fold-stats.ts'
 import { historyDutyEveryMs } from '../history/history-duty.ts'
 import { pruneHistoryEveryMs } from '../history/prune-history.ts'
 import { Loop, type LoopFailure, type Step } from '../lib/loop.ts'
+import { probeFilesEveryMs } from '../lib/open-files.ts'
 import { moveClockRuleEveryMs } from '../maintenance/move-clock-rule.ts'
 import { reclaimEveryMs } from '../maintenance/reclaim-lost.ts'
 import { redriveDueEveryMs } from '../maintenance/redrive-due.ts'
@@ -54,6 +55,11 @@ export const LOOPS = {
     role: 'all',
     everyMs: 1_000,
     does: 'Holds the connection that hears the hints of other processes; one step lasts until it breaks.',
+  },
+  'probe open files': {
+    role: 'all',
+    everyMs: probeFilesEveryMs,
+    does: 'Opens a file, to notice that no file descriptor is left (`files.exhausted`).',
   },
 
   'load window': {

@@ -3,9 +3,11 @@
 import { type Config, isLoopback } from '../config/read.ts'
 import { hashKey } from '../domain/access/api-key.ts'
 import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
+import { NameResolver } from '../lib/dns/name-resolver.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
 import { UuidV7 } from '../lib/id.ts'
+import { OpenFilesWatch, readOpenFilesMax } from '../lib/open-files.ts'
 import { realRandom } from '../lib/random.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
@@ -17,7 +19,7 @@ import { Database, type DatabaseAddress } from '../postgres/connection/database.
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
 import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
-import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
+import { filesExhausted, loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { type ApiOptions, startApi } from './api.ts'
 import { eventConnections, leaseConnections } from './connections.ts'
@@ -59,10 +61,20 @@ const diskFullShownMs = 30_000
 /** Live views give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: eventConnections, statementMs: 2_000 }
 
+/** Idle connections to targets: a share of the file descriptors of this process, and never more than so many. */
+const idleConnectionsShare = 1 / 4
+const idleConnectionsMax = 10_000
+
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
   await using resources = new AsyncDisposableStack()
   const clock = new DatabaseClock()
+  const openFilesMax = readOpenFilesMax()
+  const filesWatch = new OpenFilesWatch(
+    () => clock.monotonicMs(),
+    (code) => filesExhausted.emit({ code, openFilesMax }),
+  )
+  const names = resources.use(new NameResolver(realTimers, () => clock.monotonicMs()))
   const world: World = {
     clock,
     timers: realTimers,
@@ -70,7 +82,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
     http: resources.use(
       new HttpClient(realTimers, () => clock.monotonicMs(), {
-        guard: createTargetGuard(config.privateTargets),
+        guard: createTargetGuard(config.privateTargets, (tenantId, name) => names.resolve(tenantId, name)),
+        idleConnectionsMax: Math.min(openFilesMax * idleConnectionsShare, idleConnectionsMax),
+        onConnectionError: (error) => filesWatch.note(error),
       }),
     ),
   }
@@ -99,6 +113,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // On the connection of the leases: while all of the pool is in use, the time must still be known.
   startLoop('sync clock', () => syncClock(leaseDatabase, clock))
   startLoop('listen for wake-ups', (signal) => wakeup.listen(signal))
+  startLoop('probe open files', async () => {
+    filesWatch.probe()
+    return 'idle'
+  })
 
   let url: string | null = null
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)

@@ -207,7 +207,13 @@ async function setup(t: TestContext, answers: Answer[]) {
 async function askOurs(origin: string, path: string): Promise<Seen> {
   await using client = new HttpClient(realTimers, () => performance.now())
   const limits = { timeoutMs: 20_000, responseBytesMax: 1_000_000, previewBytesMax: 1_000_000 }
-  const outcome = await client.send({ method: 'GET', url: origin + path, headers: {}, ...limits })
+  const outcome = await client.send({
+    tenantId: 'default',
+    method: 'GET',
+    url: origin + path,
+    headers: {},
+    ...limits,
+  })
   if (outcome.kind === 'answered')
     return { status: outcome.status, body: Buffer.from(outcome.preview).toString('latin1') }
   assert(outcome.type === 'INVALID_RESPONSE' || outcome.type === 'CONNECTION_RESET', JSON.stringify(outcome))

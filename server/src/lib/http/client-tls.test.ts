@@ -48,11 +48,12 @@ async function serve(t: TestContext, server: Server) {
     for (const socket of open) socket.destroy()
   })
   const client = new HttpClient(realTimers, () => performance.now(), {
-    guard: { checkOrigin: () => null, lookup },
+    guard: { checkOrigin: () => null, lookupOf: () => lookup },
   })
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (host: string, change: Partial<HttpRequest> = {}) =>
     client.send({
+      tenantId: 'default',
       method: 'POST',
       url: `https://${host}:${(server.address() as AddressInfo).port}/hook`,
       headers: {},
@@ -79,6 +80,16 @@ test('calls over TLS are answered, name the host they want, and share a connecti
     sockets.map(({ servername }) => servername),
     ['target.test'],
   )
+})
+
+test('a long answer over TLS, which is read in several turns, comes whole', async (t) => {
+  const body = 'x'.repeat(999_999)
+  const { send, sockets } = await setup(t, targetCertificate, (socket) =>
+    socket.on('data', () => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)),
+  )
+  for (let n = 0; n < 3; n++)
+    assert.equal(resultOf(await send('target.test', { previewBytesMax: 1_000_000 })), body)
+  assert.equal(sockets.length, 1)
 })
 
 test('an address is called over TLS when the certificate is for it', async (t) => {

@@ -24,6 +24,7 @@ async function setup(t: TestContext, listener: RequestListener, options: HttpCli
   const send = (change: Partial<HttpRequest> = {}, signal?: AbortSignal) =>
     client.send(
       {
+        tenantId: 'default',
         method: 'POST',
         url: `${origin}/hook?a=1`,
         headers: { 'content-type': 'application/json' },

@@ -1,49 +1,58 @@
 // The real HTTP port: HTTP/1.1 on sockets of our own. Bounds the time and the size of every call, keeps the head of the
 // response, never follows a redirect, never repeats a request, never rejects. With a guard it connects only to addresses the
 // guard has checked.
+import type { LookupFunction } from 'node:net'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest, HttpTarget } from '../../ports/http.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { StopSignal } from '../stop.ts'
 import { checkCallbackUrl, parseTarget } from './callback-url.ts'
 import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './connection.ts'
-import { HttpOrigin } from './origin.ts'
+import { ConnectionPools } from './connection-pools.ts'
 import { InvalidRequest, type RequestText, writeRequest } from './request.ts'
-import { InvalidResponse } from './response.ts'
+import { InvalidResponse, ResponseTooLarge } from './response.ts'
 import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 
 export interface HttpClientOptions {
   /** Decides which addresses may be called. Default: all. */
   guard?: TargetGuard
-  /** Connections per origin; more calls wait. Default 256: more than a worker sends to one host. */
+  /** Connections per tenant and origin; more calls wait. Default 256: more than a worker sends to one host. */
   connectionsMax?: number
-  /** Origins with kept connections. Default 10,000. */
+  /** Pairs of tenant and origin with kept connections. Default 10,000. */
   originsMax?: number
+  /** Idle connections of all of them together. Default: no limit. */
+  idleConnectionsMax?: number
   /** How long an idle connection is kept, in milliseconds. Default 4,000. */
   idleMs?: number
+  /** Called with each error of a connection, or of an attempt to open one. */
+  onConnectionError?: (error: Error) => void
 }
 
+/** Bytes of an answer besides its body: heads, framing. */
+const framingBytesMax = 64 * 1024
 /** Time to connect, TLS included. A slower target counts as unreachable. */
 const connectMsMax = 10_000
 
-interface KnownOrigin {
-  /** As the target is to read it. */
-  host: string
-  connections: HttpOrigin
-}
-
 export class HttpClient implements Http, AsyncDisposable {
   readonly #timers: Timers
-  readonly #nowMs: () => number
-  readonly #options: HttpClientOptions
-  readonly #retired = new Set<HttpOrigin>()
-  readonly #origins = new Map<string, KnownOrigin>()
+  readonly #guard: TargetGuard | undefined
+  readonly #pools: ConnectionPools
   #isClosed = false
 
   /** `nowMs`: a monotonic clock. */
   constructor(timers: Timers, nowMs: () => number, options: HttpClientOptions = {}) {
+    const { guard, connectionsMax = 256, originsMax = 10_000, idleMs = 4_000 } = options
+    const { idleConnectionsMax = Infinity, onConnectionError = () => {} } = options
     this.#timers = timers
-    this.#nowMs = nowMs
-    this.#options = options
+    this.#guard = guard
+    this.#pools = new ConnectionPools(
+      {
+        timers,
+        nowMs,
+        placeOf: (tenantId, origin) => placeOf(origin, guard?.lookupOf(tenantId)),
+        onError: onConnectionError,
+      },
+      { connectionsMax, originsMax, idleConnectionsMax, idleMs },
+    )
   }
 
   send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
@@ -54,7 +63,7 @@ export class HttpClient implements Http, AsyncDisposable {
       const reason = checkCallbackUrl(request.url) ?? 'the URL cannot be called'
       return Promise.resolve(failed('INVALID_REQUEST', reason))
     }
-    const refusal = this.#options.guard?.checkOrigin(target.origin) ?? null
+    const refusal = this.#guard?.checkOrigin(target.origin) ?? null
     if (refusal !== null) return Promise.resolve(failed('TARGET_FORBIDDEN', refusal))
     return new Promise((resolve) => {
       try {
@@ -71,7 +80,7 @@ export class HttpClient implements Http, AsyncDisposable {
     signal: StopSignal | undefined,
     resolve: (outcome: HttpOutcome) => void,
   ): void {
-    const { host, connections } = this.#originOf(target.origin)
+    const { host, connections } = this.#pools.of(request.tenantId, target.origin)
     const call = new Call(request, writeRequest(request, host, target.path), resolve)
     call.watch(this.#timers, request.timeoutMs, signal)
     try {
@@ -81,35 +90,13 @@ export class HttpClient implements Http, AsyncDisposable {
     }
   }
 
-  // Bounded: when there are too many, all origins are dropped; their calls in flight end first.
-  #originOf(name: string): KnownOrigin {
-    const known = this.#origins.get(name)
-    if (known !== undefined) return known
-    const { originsMax = 10_000, connectionsMax = 256, idleMs = 4_000 } = this.#options
-    if (this.#origins.size >= originsMax) {
-      for (const { connections } of this.#origins.values()) this.#retire(connections)
-      this.#origins.clear()
-    }
-    const { host, place } = placeOf(name, this.#options.guard)
-    const deps = { timers: this.#timers, nowMs: this.#nowMs }
-    const origin = { host, connections: new HttpOrigin(deps, place, { connectionsMax, idleMs }) }
-    this.#origins.set(name, origin)
-    return origin
-  }
-
-  #retire(origin: HttpOrigin): void {
-    this.#retired.add(origin)
-    origin.retire(() => this.#retired.delete(origin))
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
-    const inUse = [...this.#origins.values()].map(({ connections }) => connections)
-    for (const origin of [...inUse, ...this.#retired]) origin.destroy(aborted)
+    this.#pools.destroy(aborted)
   }
 }
 
-function placeOf(origin: string, guard: TargetGuard | undefined): { host: string; place: Place } {
+function placeOf(origin: string, lookup: LookupFunction | undefined): { host: string; place: Place } {
   const { protocol, host, hostname, port } = new URL(origin)
   const isTls = protocol === 'https:'
   const place: Place = {
@@ -117,7 +104,7 @@ function placeOf(origin: string, guard: TargetGuard | undefined): { host: string
     hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
     port: port === '' ? (isTls ? 443 : 80) : Number(port),
     connectMsMax,
-    ...(guard && { lookup: guard.lookup }),
+    ...(lookup && { lookup }),
   }
   return { host, place }
 }
@@ -127,6 +114,7 @@ type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>
 /** One call: collects the response and reports one outcome, whichever of answer, error, timeout, abort is first. */
 class Call implements ConnectionCall {
   readonly method: string
+  readonly answerBytesMax: number
   #text: RequestText | null
   readonly #limits: Limits
   readonly #onStarted: (() => void) | undefined
@@ -143,6 +131,7 @@ class Call implements ConnectionCall {
   constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
     const { method, previewBytesMax, responseBytesMax, onStarted } = request
     this.method = method
+    this.answerBytesMax = responseBytesMax + framingBytesMax
     this.#limits = { previewBytesMax, responseBytesMax }
     this.#onStarted = onStarted
     this.#text = text
@@ -189,7 +178,7 @@ class Call implements ConnectionCall {
     const { previewBytesMax, responseBytesMax } = this.#limits
     this.#receivedBytes += part.length
     if (this.#receivedBytes > responseBytesMax) {
-      this.end(failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`))
+      this.end(this.#tooLarge())
       return
     }
     const roomBytes = previewBytesMax - this.#keptBytes
@@ -209,7 +198,12 @@ class Call implements ConnectionCall {
 
   onFailed(error: Error): void {
     this.#connection = null
-    this.end(describeError(error))
+    this.end(error instanceof ResponseTooLarge ? this.#tooLarge() : describeError(error))
+  }
+
+  #tooLarge(): HttpOutcome {
+    const { responseBytesMax } = this.#limits
+    return failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`)
   }
 }
 

@@ -7,6 +7,7 @@ import { cleanUp } from '../../../test/cleanup.ts'
 import type { HttpOutcome, HttpRequest } from '../../ports/http.ts'
 import { realTimers } from '../time/timers.ts'
 import { HttpClient, type HttpClientOptions } from './client.ts'
+import { type ConnectionCall, HttpConnection, type Place } from './connection.ts'
 
 async function setup(t: TestContext, behave: (socket: Socket) => void, options: HttpClientOptions = {}) {
   const sockets: Socket[] = []
@@ -27,6 +28,7 @@ async function setup(t: TestContext, behave: (socket: Socket) => void, options: 
   const send = (change: Partial<HttpRequest> = {}, signal?: AbortSignal) =>
     client.send(
       {
+        tenantId: 'default',
         method: 'GET',
         url: `http://127.0.0.1:${port}/`,
         headers: {},
@@ -37,7 +39,8 @@ async function setup(t: TestContext, behave: (socket: Socket) => void, options: 
       },
       signal,
     )
-  return { send, sockets, client }
+  const place: Place = { isTls: false, hostname: '127.0.0.1', port, connectMsMax: 10_000 }
+  return { send, sockets, client, place }
 }
 
 const resultOf = (outcome: HttpOutcome) => (outcome.kind === 'answered' ? outcome.status : outcome.type)
@@ -157,9 +160,38 @@ test('a name is refused when none of its addresses answers, with the error of ea
   ]
   const lookup: LookupFunction = (_name, _options, callback) =>
     process.nextTick(() => callback(null, addresses as never))
-  const { send } = await setup(t, () => {}, { guard: { checkOrigin: () => null, lookup } })
+  const { send } = await setup(t, () => {}, { guard: { checkOrigin: () => null, lookupOf: () => lookup } })
   const outcome = await send({ url: 'http://target.test:1/' })
   assert(outcome.kind === 'failed')
   assert.equal(outcome.type, 'CONNECTION_REFUSED')
   assert.match(outcome.message, /ECONNREFUSED 127\.0\.0\.1:1/)
+})
+
+test('one long answer does not hold the event loop: it comes in pieces of 256 KB a turn', async (t) => {
+  const bytes = 6_000_000
+  const { place } = await setup(t, (socket) =>
+    // As much as the kernel takes is there before the first byte is read.
+    socket.once('data', () => socket.end(Buffer.concat([Buffer.from(`${ok}\r\n`), Buffer.alloc(bytes)]))),
+  )
+  const answered = Promise.withResolvers<void>()
+  const perTurn = [0]
+  let receivedBytes = 0
+  const call: ConnectionCall = {
+    method: 'GET',
+    answerBytesMax: Infinity,
+    isEnded: false,
+    onStarted: () => {},
+    takeText: () => ({ head: 'GET / HTTP/1.1\r\n\r\n', body: null }),
+    onBody(part) {
+      receivedBytes += part.length
+      if (perTurn[0] === 0) setImmediate(() => perTurn.unshift(0))
+      perTurn[0]! += part.length
+    },
+    onAnswered: () => answered.resolve(),
+    onFailed: (error) => answered.reject(error),
+  }
+  new HttpConnection(realTimers, place, { onFree: () => {}, onClosed: () => {}, onError: () => {} }, call)
+  await answered.promise
+  assert.equal(receivedBytes, bytes)
+  assert(Math.max(...perTurn) <= 256 * 1024 + 65_536, `${perTurn}`)
 })

@@ -9,6 +9,8 @@ import { ResponseReader } from './response.ts'
 /** A call as its connection sees it. */
 export interface ConnectionCall {
   readonly method: string
+  /** Of a whole answer, with its heads and framing; beyond, the call fails with a ResponseTooLarge. */
+  readonly answerBytesMax: number
   /** Ended by its sender while it waited: it is not sent. */
   readonly isEnded: boolean
   /** It is being sent. */
@@ -38,6 +40,8 @@ export interface ConnectionOwner {
   onFree(connection: HttpConnection): void
   /** Called when the connection is closed; its call has ended too. */
   onClosed(connection: HttpConnection): void
+  /** Called when a connection failed, or could not be opened. */
+  onError(error: Error): void
 }
 
 export class ConnectTimeout extends Error {}
@@ -45,15 +49,27 @@ export class ConnectTimeout extends Error {}
 /** A target that vanished during a call of days is found out long before its end. */
 const keepAliveMs = 60_000
 
+/**
+ * After so many bytes of an answer the others have their turn. A socket is otherwise read 32 times in one turn of the
+ * event loop if there is enough to read: 2 MB.
+ */
+const turnBytesMax = 256 * 1024
+
 // One buffer for all connections: each read is consumed before the next read begins.
 const received = Buffer.allocUnsafeSlow(64 * 1024)
 
 export class HttpConnection {
   /** On the monotonic clock: until then it may be used again. Its owner's. */
   idleUntilMs = 0
+  /** Its place in the list of idle connections, which alone sets these. */
+  isIdle = false
+  olderIdle: HttpConnection | null = null
+  newerIdle: HttpConnection | null = null
   readonly reader = new ResponseReader()
   readonly #owner: ConnectionOwner
   readonly #socket: Socket
+  readonly #timers: Timers
+  #turnBytes = 0
   #call: ConnectionCall | null
   #isConnected = false
   #isClosed = false
@@ -61,6 +77,7 @@ export class HttpConnection {
   /** Connects, and then sends the call. */
   constructor(timers: Timers, place: Place, owner: ConnectionOwner, call: ConnectionCall) {
     this.#owner = owner
+    this.#timers = timers
     this.#call = call
     this.#socket = place.isTls ? openTls(place, this.#onRead) : openTcp(place, this.#onRead)
     const socket = this.#socket
@@ -73,7 +90,10 @@ export class HttpConnection {
       this.#write()
     })
     socket.on('end', () => this.#onEnd())
-    socket.on('error', (error) => this.fail(error))
+    socket.on('error', (error) => {
+      owner.onError(error)
+      this.fail(error)
+    })
     socket.once('close', () => {
       late.cancel()
       this.fail(new Error('the target closed the connection'))
@@ -108,7 +128,8 @@ export class HttpConnection {
       this.#owner.onFree(this)
       return
     }
-    this.reader.begin(call.method)
+    this.reader.begin(call.method, call.answerBytesMax)
+    this.#turnBytes = 0
     call.onStarted(this)
     // The call was ended by its own onStarted.
     if (this.#call !== call) return
@@ -122,11 +143,24 @@ export class HttpConnection {
     }
   }
 
+  /** False: the socket is paused. */
   readonly #onRead = (bytes: number, buffer: Uint8Array): boolean => {
     const call = this.#call
-    if (call === null || !this.#isConnected) this.fail(new Error('the target answered before it was asked'))
-    else this.#read(call, Buffer.from(buffer.buffer, buffer.byteOffset, bytes))
-    return true
+    if (call === null || !this.#isConnected) {
+      this.fail(new Error('the target answered before it was asked'))
+      return true
+    }
+    this.#read(call, Buffer.from(buffer.buffer, buffer.byteOffset, bytes))
+    this.#turnBytes += bytes
+    return this.#turnBytes < turnBytesMax || this.#call !== call || this.#yieldTurn()
+  }
+
+  #yieldTurn(): false {
+    this.#turnBytes = 0
+    this.#timers.schedule(0, () => {
+      if (!this.#isClosed) this.#socket.resume()
+    })
+    return false
   }
 
   #read(call: ConnectionCall, bytes: Buffer): void {

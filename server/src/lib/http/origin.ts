@@ -1,6 +1,16 @@
-// The connections to one origin: the last used first, so that unneeded ones grow old and are closed.
+// The connections of one tenant to one origin: the last used first, so that unneeded ones grow old and are closed.
 import type { Timer, Timers } from '../../ports/timers.ts'
 import { type ConnectionCall, type ConnectionOwner, HttpConnection, type Place } from './connection.ts'
+import type { IdleConnections } from './idle-connections.ts'
+
+export interface OriginDeps {
+  timers: Timers
+  /** A monotonic clock. */
+  nowMs: () => number
+  /** The idle connections of all origins. */
+  idle: IdleConnections
+  onError: (error: Error) => void
+}
 
 export interface OriginOptions {
   connectionsMax: number
@@ -16,8 +26,7 @@ const waitingMin = 1_000
 const crossingMs = 2_000
 
 export class HttpOrigin implements ConnectionOwner {
-  readonly #timers: Timers
-  readonly #nowMs: () => number
+  readonly #deps: OriginDeps
   readonly #place: Place
   readonly #options: OriginOptions
   readonly #connections = new Set<HttpConnection>()
@@ -29,9 +38,8 @@ export class HttpOrigin implements ConnectionOwner {
   /** Null: it is in use. */
   #onClosed: (() => void) | null = null
 
-  constructor(deps: { timers: Timers; nowMs: () => number }, place: Place, options: OriginOptions) {
-    this.#timers = deps.timers
-    this.#nowMs = deps.nowMs
+  constructor(deps: OriginDeps, place: Place, options: OriginOptions) {
+    this.#deps = deps
     this.#place = place
     this.#options = options
   }
@@ -65,11 +73,12 @@ export class HttpOrigin implements ConnectionOwner {
       connection.send(next)
       return
     }
-    const nowMs = this.#nowMs()
+    const nowMs = this.#deps.nowMs()
     connection.idleUntilMs = nowMs + this.#idleMsOf(connection)
     if (this.#onClosed !== null || connection.idleUntilMs <= nowMs) connection.destroy()
     else {
       this.#free.push(connection)
+      this.#deps.idle.add(connection)
       this.#sweep ??= this.#sweepAfter(connection.idleUntilMs - nowMs)
     }
   }
@@ -78,13 +87,18 @@ export class HttpOrigin implements ConnectionOwner {
     this.#connections.delete(connection)
     const at = this.#free.indexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
+    this.#deps.idle.remove(connection)
     const next = this.#takeWaiting()
     if (next !== null) this.#connect(next)
     else if (this.#connections.size === 0) this.#onClosed?.()
   }
 
+  onError(error: Error): void {
+    this.#deps.onError(error)
+  }
+
   #connect(call: ConnectionCall): void {
-    this.#connections.add(new HttpConnection(this.#timers, this.#place, this, call))
+    this.#connections.add(new HttpConnection(this.#deps.timers, this.#place, this, call))
   }
 
   #idleMsOf({ reader }: HttpConnection): number {
@@ -93,8 +107,9 @@ export class HttpOrigin implements ConnectionOwner {
   }
 
   #takeFree(): HttpConnection | null {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#deps.nowMs()
     for (let one = this.#free.pop(); one !== undefined; one = this.#free.pop()) {
+      this.#deps.idle.remove(one)
       if (one.idleUntilMs > nowMs) return one
       one.destroy()
     }
@@ -102,8 +117,8 @@ export class HttpOrigin implements ConnectionOwner {
   }
 
   #sweepAfter(ms: number): Timer {
-    return this.#timers.schedule(Math.ceil(ms), () => {
-      const nowMs = this.#nowMs()
+    return this.#deps.timers.schedule(Math.ceil(ms), () => {
+      const nowMs = this.#deps.nowMs()
       const old = this.#free.filter(({ idleUntilMs }) => idleUntilMs <= nowMs)
       for (const connection of old) connection.destroy()
       const nextMs = this.#free.reduce((least, { idleUntilMs }) => Math.min(least, idleUntilMs), Infinity)

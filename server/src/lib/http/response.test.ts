@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { InvalidResponse, ResponseReader } from './response.ts'
+import { InvalidResponse, ResponseReader, ResponseTooLarge } from './response.ts'
 
 interface Read {
   status: number
@@ -13,7 +13,7 @@ interface Read {
 /** The answer as read; null: it is not whole. Bytes after it are dropped, as on a connection. */
 function read(pieces: Iterable<string>, method = 'GET', isEnded = false): Read | null {
   const reader = new ResponseReader()
-  reader.begin(method)
+  reader.begin(method, Infinity)
   let body = ''
   let isWhole = false
   let hasMore = false
@@ -106,8 +106,14 @@ const valid: [what: string, text: string, expected: Partial<Read>, method?: stri
   ['HEAD with chunks', chunked, {}, 'HEAD'],
   ['HEAD with neither', `${ok}\r\n`, {}, 'HEAD'],
   ['204', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204 }],
-  ['204 with a length', 'HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n', { status: 204 }],
-  ['304 with a length', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n', { status: 304 }],
+  ['204 with a length of 0', 'HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n', { status: 204 }],
+  ['204 with a length', 'HTTP/1.1 204 No\r\ncontent-length: 5\r\n\r\n', { status: 204, isKept: false }],
+  [
+    '204 with chunks',
+    'HTTP/1.1 204 No\r\ntransfer-encoding: chunked\r\n\r\n',
+    { status: 204, isKept: false },
+  ],
+  ['304 with a length', 'HTTP/1.1 304 Not\r\ncontent-length: 5\r\n\r\n', { status: 304, isKept: false }],
 
   ['close', `${empty}connection: close\r\n\r\n`, { isKept: false }],
   ['close in a list', `${empty}connection: x,\tClose , y\r\n\r\n`, { isKept: false }],
@@ -286,18 +292,65 @@ test('headers and trailer lines have a limit that does not depend on the pieces 
   }
 })
 
+test('ten interim answers are read, an eleventh is refused', () => {
+  const interim = 'HTTP/1.1 103 Hints\r\n\r\n'
+  const text = `${interim.repeat(10)}${empty}\r\n`
+  for (const pieces of [[text], [...text]]) assert.deepEqual(read(pieces), plain)
+  const longer = interim + text
+  for (const pieces of [[longer], [...longer]]) assert.throws(() => read(pieces), InvalidResponse)
+})
+
+test('chunk extensions have a limit for each chunk and for all of them together', () => {
+  const chunk = (bytes: number) => `1;${'x'.repeat(bytes)}\r\n.\r\n`
+  const end = '0\r\n\r\n'
+  const whole = `${chunked}${chunk(1_024).repeat(16)}${end}`
+  for (const pieces of [[whole], [...whole]]) assert.equal(read(pieces)?.body, '.'.repeat(16))
+  for (const tooLong of [
+    `${chunked}${chunk(1_025)}`,
+    `${chunked}${chunk(1_024).repeat(16)}${chunk(1)}`,
+    // Known before its end comes, which may never be.
+    `${chunked}1;${'x'.repeat(1_025)}`,
+  ])
+    for (const pieces of [[tooLong], [...tooLong]]) assert.throws(() => read(pieces), InvalidResponse)
+})
+
+test('every byte of an answer counts, heads and framing included, and none after it', () => {
+  const answers = [
+    `HTTP/1.1 103 Hints\r\n\r\n${ok}content-length: 5\r\n\r\nhello`,
+    `${chunked}5;a=b\r\nhello\r\n0\r\nx: y\r\n\r\n`,
+  ]
+  for (const text of answers)
+    for (const pieces of cuts(text)) {
+      const readUpTo = (bytesMax: number) => {
+        const reader = new ResponseReader()
+        reader.begin('GET', bytesMax)
+        let isWhole = false
+        for (const piece of pieces) isWhole = reader.read(Buffer.from(piece), () => {})
+        return isWhole
+      }
+      assert.equal(readUpTo(text.length), true)
+      assert.throws(() => readUpTo(text.length - 1), ResponseTooLarge)
+      const reader = new ResponseReader()
+      reader.begin('GET', text.length)
+      assert.equal(
+        reader.read(Buffer.from(`${text}more`), () => {}),
+        true,
+      )
+    }
+})
+
 test('a reader begins anew with each answer', () => {
   const reader = new ResponseReader()
   const first = Buffer.from(`${ok}retry-after: 7\r\nkeep-alive: timeout=5\r\ncontent-length: 1\r\n\r\n.`)
   const second = Buffer.from('HTTP/1.1 404 Not Found\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n')
   for (let n = 0; n < 2; n++) {
-    reader.begin('GET')
+    reader.begin('GET', Infinity)
     assert.equal(
       reader.read(first, () => {}),
       true,
     )
     const kept = reader.headers
-    reader.begin('GET')
+    reader.begin('GET', Infinity)
     assert.equal(
       reader.read(second, () => {}),
       true,

@@ -4,6 +4,7 @@
 import { token } from './fields.ts'
 
 export class InvalidResponse extends Error {}
+export class ResponseTooLarge extends Error {}
 
 /**
  * The headers that callers read. Keeping all of the usual ten costs 0.8 µs a call, and holds data sent by strangers.
@@ -22,6 +23,11 @@ const lengthsRead: ReadonlySet<number> = new Set(
 
 /** Limit of the head, and of the trailer after a chunked body. */
 const headBytesMax = 16_384
+/** An answer has one or two of them, if any. */
+const interimHeadsMax = 10
+/** Limit of the extension of one chunk, and of all of them in an answer. They say nothing to us. */
+const extensionBytesMax = 1_024
+const extensionsBytesMax = 16_384
 /** 2^52: more cannot be counted exactly. */
 const sizeDigitsMax = 13
 
@@ -67,10 +73,21 @@ export class ResponseReader {
   /** The byte before, where it matters. */
   #last = 0
   #framing = new Map<string, string>()
+  /** Bytes of this answer that may still come, heads and framing included. */
+  #roomBytes = 0
+  #interimHeads = 0
+  #extensionBytes = 0
+  #extensionsBytes = 0
 
-  /** The next answer is that to a request with this method. */
-  begin(method: string): void {
+  /**
+   * The next answer is that to a request with this method. `bytesMax`: of all of it, with its heads and framing; beyond,
+   * `read` throws a ResponseTooLarge.
+   */
+  begin(method: string, bytesMax: number): void {
     this.#method = method
+    this.#roomBytes = bytesMax
+    this.#interimHeads = 0
+    this.#extensionsBytes = 0
     this.#state = 'head'
     this.#pending = null
     this.status = 0
@@ -83,9 +100,13 @@ export class ResponseReader {
   read(bytes: Buffer, onBody: (part: Uint8Array) => void): boolean {
     let at = 0
     while (this.#state !== 'over') {
-      if (at >= bytes.length) return false
+      if (at >= bytes.length) {
+        this.#count(at)
+        return false
+      }
       at = this.#readSome(bytes, at, onBody)
     }
+    this.#count(at)
     // Bytes after the answer belong to no request: this connection must not be used again.
     if (at < bytes.length) this.isKept = false
     return true
@@ -96,6 +117,11 @@ export class ResponseReader {
     if (this.#state !== 'open') return false
     this.#state = 'over'
     return true
+  }
+
+  #count(bytes: number): void {
+    this.#roomBytes -= bytes
+    if (this.#roomBytes < 0) throw new ResponseTooLarge()
   }
 
   #readSome(bytes: Buffer, at: number, onBody: (part: Uint8Array) => void): number {
@@ -156,7 +182,12 @@ export class ResponseReader {
     if (lineEnd >= 0) this.#takeHeaders(text, lineEnd + 2, status >= 200)
     // Interim: the answer is still to come. We never asked for another protocol.
     if (status === 101) throw new Error('the target wants to speak another protocol')
-    if (status < 200) return
+    if (status < 200) {
+      this.#interimHeads += 1
+      if (this.#interimHeads > interimHeadsMax)
+        throw new InvalidResponse(`it has more than ${interimHeadsMax} interim answers`)
+      return
+    }
     this.status = status
     this.#frame(match[1] === '1')
   }
@@ -199,8 +230,11 @@ export class ResponseReader {
       throw new InvalidResponse('it is chunked and has a length')
     if (length !== undefined && !/^\d{1,15}$/.test(length))
       throw new InvalidResponse('its length is not a number')
-    if (this.#method === 'HEAD' || this.status === 204 || this.status === 304) this.#state = 'over'
-    else if (coding !== undefined && isChunked(coding)) this.#beginSize()
+    if (this.#method === 'HEAD' || this.status === 204 || this.status === 304) {
+      this.#state = 'over'
+      // A body that such an answer cannot have may follow all the same.
+      if (this.#method !== 'HEAD' && (coding !== undefined || Number(length ?? 0) > 0)) this.isKept = false
+    } else if (coding !== undefined && isChunked(coding)) this.#beginSize()
     else if (coding === undefined && length !== undefined) {
       this.#leftBytes = Number(length)
       this.#state = this.#leftBytes === 0 ? 'over' : 'counted'
@@ -223,13 +257,13 @@ export class ResponseReader {
     this.#state = 'chunk size'
     this.#leftBytes = 0
     this.#sizeDigits = 0
+    this.#extensionBytes = 0
   }
 
   #beginChunk(): void {
     this.#state = this.#leftBytes > 0 ? 'chunk' : 'trailer'
   }
 
-  /** It says nothing to us. */
   #readExtension(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at++) {
       const byte = bytes[at]!
@@ -237,6 +271,10 @@ export class ResponseReader {
         this.#state = 'chunk size end'
         return at + 1
       }
+      this.#extensionBytes += 1
+      this.#extensionsBytes += 1
+      if (this.#extensionBytes > extensionBytesMax || this.#extensionsBytes > extensionsBytesMax)
+        throw new InvalidResponse('its chunk extensions are too long')
       if ((byte < space && byte !== tab) || byte === del)
         throw new InvalidResponse('a chunk has an extension with a character that is not allowed')
     }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { LookupAddress, LookupOptions } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -136,7 +136,7 @@ const ALLOWED = [
 ]
 
 test('an address that is not public is refused in every spelling', () => {
-  const guard = createTargetGuard({ kind: 'refuse' })
+  const guard = createTargetGuard({ kind: 'refuse' }, answering([]))
   const spellings = Object.entries(FORBIDDEN).flatMap(([kind, urls]) =>
     urls.map((url) => [kind, url] as const),
   )
@@ -152,7 +152,7 @@ test('an address that is not public is refused in every spelling', () => {
 })
 
 test('public addresses and names pass the check of the URL', () => {
-  const guard = createTargetGuard({ kind: 'refuse' })
+  const guard = createTargetGuard({ kind: 'refuse' }, answering([]))
   for (const url of ALLOWED) assert.equal(guard.checkOrigin(url), null, url)
 })
 
@@ -171,13 +171,16 @@ test('all but link-local and metadata addresses pass when private targets are al
     }
   }
   for (const url of metadata) assert.match(guard.checkOrigin(url) ?? 'passes', /link-local|metadata/, url)
-  const listed = createTargetGuard({ kind: 'listed', cidrs: ['169.254.169.254/32'] })
+  const listed = createTargetGuard({ kind: 'listed', cidrs: ['169.254.169.254/32'] }, answering([]))
   assert.equal(listed.checkOrigin('http://169.254.169.254'), null)
   assert.equal((await lookup(guard, 'localhost')).length, 2)
 })
 
 test('listed networks pass besides public ones, and nothing else does', () => {
-  const guard = createTargetGuard({ kind: 'listed', cidrs: ['10.1.2.3/8', '127.0.0.2/32', 'fd00::/8'] })
+  const guard = createTargetGuard(
+    { kind: 'listed', cidrs: ['10.1.2.3/8', '127.0.0.2/32', 'fd00::/8'] },
+    answering([]),
+  )
   const passing = [
     'http://10.200.0.1',
     'http://127.2',
@@ -192,25 +195,24 @@ test('listed networks pass besides public ones, and nothing else does', () => {
 })
 
 test('a listed IPv6 network does not let IPv4 in by the back door', () => {
-  const guard = createTargetGuard({ kind: 'listed', cidrs: ['::/0'] })
+  const guard = createTargetGuard({ kind: 'listed', cidrs: ['::/0'] }, answering([]))
   assert.equal(guard.checkOrigin('http://[fd00::1]'), null)
   assert.notEqual(guard.checkOrigin('http://127.0.0.1'), null)
   assert.notEqual(guard.checkOrigin('http://[::ffff:127.0.0.1]'), null)
 })
 
 test('verdicts stay right when more origins come by than are remembered', () => {
-  const guard = createTargetGuard({ kind: 'refuse' })
+  const guard = createTargetGuard({ kind: 'refuse' }, answering([]))
   for (let port = 1; port <= 12_000; port++)
     assert.notEqual(guard.checkOrigin(`http://127.0.0.1:${port}`), null)
   for (let port = 1; port <= 12_000; port++) assert.equal(guard.checkOrigin(`http://8.8.8.8:${port}`), null)
 })
 
 function answering(...answers: string[][]): ResolveName & { calls: number } {
-  const resolve = (_name: string, options: LookupOptions, callback: Parameters<ResolveName>[2]) => {
-    assert.equal(options.all, true)
+  const resolve = (tenantId: string) => {
+    assert.equal(tenantId, 'default')
     const answer = answers[resolve.calls++ % answers.length]!
-    const addresses = answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    process.nextTick(callback, null, addresses)
+    return Promise.resolve(answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })))
   }
   resolve.calls = 0
   return resolve
@@ -218,7 +220,7 @@ function answering(...answers: string[][]): ResolveName & { calls: number } {
 
 function lookup(guard: TargetGuard, name: string): Promise<LookupAddress[]> {
   return new Promise((resolve, reject) => {
-    guard.lookup(name, { all: true }, (error, addresses) =>
+    guard.lookupOf('default')(name, { all: true }, (error, addresses) =>
       error === null ? resolve(addresses as LookupAddress[]) : reject(error),
     )
   })
@@ -247,9 +249,10 @@ test('a name with public addresses gets all of them, or the first if the caller 
     { address: '8.8.8.8', family: 4 },
     { address: '2606:4700::1', family: 6 },
   ])
-  guard.lookup('fine.example', {}, (error, address, family) =>
-    assert.deepEqual([error, address, family], [null, '8.8.8.8', 4]),
+  const one = new Promise((resolve) =>
+    guard.lookupOf('default')('fine.example', {}, (...answer) => resolve(answer)),
   )
+  assert.deepEqual(await one, [null, '8.8.8.8', 4])
 })
 
 test('a resolver that alternates between public and loopback never gets loopback through', async () => {
@@ -301,6 +304,7 @@ async function setup(t: TestContext, resolve: ResolveName) {
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (url: string) =>
     client.send({
+      tenantId: 'default',
       method: 'POST',
       url,
       headers: {},

@@ -1,7 +1,7 @@
 // Which addresses may be called. An address in a URL is checked before the call; a name is checked as it is resolved,
 // and the connection uses exactly the addresses that were checked, so a name that resolves differently between check and
 // connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
-import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
 export type PrivateTargets =
@@ -10,28 +10,21 @@ export type PrivateTargets =
   | { kind: 'listed'; cidrs: readonly string[] }
 
 export interface TargetGuard {
-  /** Why calls to the origin are refused, when its host is an address; null for a name: `lookup` checks that. */
+  /** Why calls to the origin are refused, when its host is an address; null for a name: `lookupOf` checks that. */
   checkOrigin(origin: string): string | null
   /** For `connect`: resolves a name, or fails with a ForbiddenTarget when any of its addresses is forbidden. */
-  readonly lookup: LookupFunction
+  lookupOf(tenantId: string): LookupFunction
 }
 
-/** As `dns.lookup` with `all: true`. */
-export type ResolveName = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void
+/** All addresses of a name, for a call of the tenant. */
+export type ResolveName = (tenantId: string, hostname: string) => Promise<readonly LookupAddress[]>
 
 export class ForbiddenTarget extends Error {}
 
 /** Verdicts remembered: a call to a known origin costs one look into a map. */
 const verdictsMax = 10_000
 
-export function createTargetGuard(
-  privateTargets: PrivateTargets,
-  resolveName: ResolveName = lookupName,
-): TargetGuard {
+export function createTargetGuard(privateTargets: PrivateTargets, resolveName: ResolveName): TargetGuard {
   const classify = createClassifier(privateTargets)
   const verdicts = new Map<string, string | null>()
   return {
@@ -48,18 +41,18 @@ export function createTargetGuard(
       return verdict
     },
 
-    lookup(hostname, options, callback) {
-      resolveName(hostname, { ...options, all: true }, (error, addresses) => {
-        if (error !== null) return callback(error, [])
+    lookupOf: (tenantId) => (hostname, options, callback) => {
+      const onResolved = (addresses: readonly LookupAddress[]) => {
         for (const { address } of addresses) {
           const forbidden = classify(address)
           if (forbidden !== null) {
             return callback(new ForbiddenTarget(refusal(`${hostname} resolves to`, forbidden)), [])
           }
         }
-        if (options.all) return callback(null, addresses)
+        if (options.all) return callback(null, [...addresses])
         callback(null, addresses[0]?.address ?? '', addresses[0]?.family)
-      })
+      }
+      resolveName(tenantId, hostname).then(onResolved, (error) => callback(error, []))
     },
   }
 }

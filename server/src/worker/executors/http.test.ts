@@ -83,11 +83,12 @@ test('no header of a job replaces one of ours, in any letter case', async () => 
   assert(values.every(([, value]) => value !== 'forged'))
 })
 
-test('method, address, timeout and limits are taken from the job', async () => {
-  const { method, url, target, timeoutMs, responseBytesMax, previewBytesMax } = await setup().sent()
+test('tenant, method, address, timeout and limits are taken from the job', async () => {
+  const { tenantId, method, url, target, timeoutMs, responseBytesMax, previewBytesMax } = await setup().sent()
   assert.deepEqual(
-    { method, url, target },
+    { tenantId, method, url, target },
     {
+      tenantId: 't',
       method: 'PUT',
       url: `${origin}/hook?a=1`,
       target: { origin, path: '/hook?a=1' },

@@ -89,6 +89,7 @@ function requestOf(
 ): HttpRequest {
   const body = held.bodyOverride ?? prepared.body
   return {
+    tenantId: prepared.tenantId,
     method: prepared.method,
     url: prepared.url,
     target: prepared.target,
