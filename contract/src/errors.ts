@@ -206,13 +206,19 @@ export const ERRORS = {
     help: 'A job has at most 100,000 triggered executions that wait or run. Wait for some of them to end, run more workers, or cancel executions that are not needed.',
   }),
   TOO_MANY_STREAMS: error(429, 'Too many streams are open', {
-    help: 'A key may read 10 event streams at a time, and a server serves 100. Close one, or poll every few seconds instead: lists have the same facts as a stream.',
+    help: 'A key may read 10 event streams at a time, a tenant 25 of each server, and a server serves 100. Close one, or poll every few seconds instead: lists have the same facts as a stream.',
+  }),
+  TENANT_SHARE_USED: error(429, 'The tenant uses its share of this server', {
+    help: 'While there are other tenants, one tenant has at most a quarter of the places of a server; `detail` names the kind. Wait as long as `Retry-After` says, or send less at once.',
   }),
   HEADERS_TOO_LARGE: error(431, 'The headers are too large', {
     help: 'Send at most 16 KiB of headers.',
   }),
   INTERNAL_ERROR: error(500, 'Carillon failed', {
     help: 'This is a bug in Carillon. The log of the server has the cause under the same request; please report it.',
+  }),
+  SERVER_FULL: error(503, 'The server has no free place for this', {
+    help: 'All tenants together use as much of this server as they may; `detail` names the kind. Nothing was done: try again after the time in `Retry-After`, or run more servers.',
   }),
   UNAVAILABLE: error(503, 'Carillon cannot answer now', {
     help: 'The database is unreachable or the server is stopping. Try again after the time in `Retry-After`; a write may have taken effect, so check before you repeat it.',
