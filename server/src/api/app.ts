@@ -16,6 +16,7 @@ import { SessionCache } from './access/session-cache.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
 import { TenantCensus } from './access/tenant-census.ts'
 import { tenantRoutes } from './access/tenants.ts'
+import { WrongKeys } from './access/wrong-keys.ts'
 import { docsRoutes } from './docs/docs.ts'
 import { openapiOptions } from './docs/openapi.ts'
 import { EventHub } from './events/event-hub.ts'
@@ -97,7 +98,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     },
     { prefix: '/api/v1' },
   )
-  const withKeys = { ...deps, keyCache: new KeyCache(deps), sessionCache: new SessionCache(deps) }
+  const withKeys = {
+    ...deps,
+    keyCache: new KeyCache(deps),
+    sessionCache: new SessionCache(deps),
+    wrongKeys: new WrongKeys(deps.clock),
+  }
   const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next(), isShared })
   app.addHook('preClose', async () => hub.close())
   await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })

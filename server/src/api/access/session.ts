@@ -1,13 +1,10 @@
 // /api/v1/session: log in with a key or the code of a one-time link, show the current identity, log out. A key is
 // received once and never sent back: the browser keeps a cookie that no script can read.
 import { Session, SessionRequest } from '@carillon/contract/session.ts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
 import { sessionMs } from '../../domain/access/session.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { ApiError } from '../http/api-error.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
-import { TokenBuckets } from '../http/rate-limit.ts'
 import { noParameters, problemResponses, route } from '../http/route.ts'
 import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
@@ -19,14 +16,11 @@ import {
 } from './session-cookie.ts'
 
 const tag = 'operations'
-/** Tries to log in from one address, right or wrong, and twice as many at once. */
-const triesPerSecondMax = 5
 
 /** Log in and out: without a key. */
 export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
-  const { clock, sessionCache, publicUrl } = deps
+  const { sessionCache, wrongKeys, publicUrl } = deps
   const identify = identifyKeys(deps)
-  const limitTries = limitByAddress(clock)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
   })
@@ -37,7 +31,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     {
       onRequest: async (request) => {
         refuseForeignOrigin(request, publicUrl)
-        limitTries(request)
+        wrongKeys.boundLogIn(request.ip)
       },
       schema: {
         tags: [tag],
@@ -111,17 +105,6 @@ async function keyHashOf(
   if (keyHash === null)
     throw unauthenticated('The link was used already, or is older than 15 minutes. Log in with a key.')
   return keyHash
-}
-
-function limitByAddress(clock: Clock): (request: FastifyRequest) => void {
-  const buckets = new TokenBuckets()
-  return ({ ip }) => {
-    const rate = { perSecond: triesPerSecondMax, nowMs: clock.monotonicMs() }
-    const { taken, waitSeconds } = buckets.take(ip, rate)
-    if (taken) return
-    const detail = `From one address, ${triesPerSecondMax} tries to log in are taken a second.`
-    throw new ApiError('RATE_LIMITED', detail, [], { retryAfterSeconds: waitSeconds })
-  }
 }
 
 async function toSession(keyCache: KeyCache, caller: Caller): Promise<Session> {
