@@ -166,6 +166,9 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: error(415, 'The content type is not supported', {
     help: 'Send `Content-Type: application/json`; to `/artifacts/{artifact_id}` `application/gzip`.',
   }),
+  WRONG_HOST: error(421, 'The request names another host', {
+    help: 'A server on loopback answers to 127.0.0.1, localhost, [::1] and the host of `CARILLON_PUBLIC_URL`. Call it by one of these names, or set `CARILLON_PUBLIC_URL` to the address that clients use.',
+  }),
   SCHEDULED_TIME_TOO_OLD: error(422, 'The time is too far in the past', {
     help: 'Choose a later `scheduled_time`, raise `misfire_window_seconds`, or use type IMMEDIATE to run now.',
   }),

@@ -13,6 +13,7 @@ import { KeyCache } from './access/key-cache.ts'
 import { checkScope, demandScopes } from './access/scope.ts'
 import { sessionDoorRoutes, sessionRoutes } from './access/session.ts'
 import { SessionCache } from './access/session-cache.ts'
+import { cookieNameOf } from './access/session-cookie.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
 import { TenantCensus } from './access/tenant-census.ts'
 import { tenantRoutes } from './access/tenants.ts'
@@ -35,6 +36,7 @@ import { createBaseApp } from './http/base-app.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
+import type { OwnHosts } from './http/own-hosts.ts'
 import { refuseDeleteBody } from './http/problem.ts'
 import { limitRate } from './http/rate-limit.ts'
 import { activityRoutes } from './insights/activity.ts'
@@ -71,13 +73,19 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
   operatorKey: string
   /** Where browsers reach the API, if that is known; else where they say. */
   publicUrl: string | null
+  /** The only names in a Host header that are answered; null: all are. */
+  hosts: OwnHosts | null
   dashboard: Dashboard
   isStopping: () => boolean
 }
 
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { isStopping, dashboard } = deps
-  const app = createBaseApp({ isStopping, wrapNotFound: (notFound) => servePages(dashboard, notFound) })
+  const { isStopping, hosts, dashboard } = deps
+  const app = createBaseApp({
+    isStopping,
+    hosts,
+    wrapNotFound: (notFound) => servePages(dashboard, notFound),
+  })
   app.addSchema(Problem)
   await app.register(swagger, openapiOptions(deps.health.version))
   await app.register(async (open) => {
@@ -103,6 +111,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     keyCache: new KeyCache(deps),
     sessionCache: new SessionCache(deps),
     wrongKeys: new WrongKeys(deps.clock),
+    cookieName: cookieNameOf(deps.secrets),
   }
   const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next(), isShared })
   app.addHook('preClose', async () => hub.close())

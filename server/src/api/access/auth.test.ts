@@ -7,6 +7,7 @@ import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { type Caller, requireKey } from './auth.ts'
 import { KeyCache, keyCacheMax } from './key-cache.ts'
 import { SessionCache } from './session-cache.ts'
+import { cookieNameOf } from './session-cookie.ts'
 import { WrongKeys } from './wrong-keys.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
@@ -23,6 +24,7 @@ async function setup(t: TestContext) {
     keyCache: new KeyCache({ clock: world.clock, ...memory }),
     sessionCache: new SessionCache({ clock: world.clock, random: world.random, ...memory }),
     wrongKeys: new WrongKeys(world.clock),
+    cookieName: cookieNameOf(memory.secrets),
     operatorKey,
     publicUrl: null,
   })
@@ -210,11 +212,14 @@ test('wrong keys from one address are limited, and no further one reaches the st
 })
 
 test('guesses sent at once are limited as well, and so are cookies', async (t) => {
-  const { asked, ask, get } = await setup(t)
+  const { asked, ask, get, memory } = await setup(t)
   const guesses = Array.from({ length: 100 }, (_, i) => ask(bearer(strangeKey(i + 100))))
   const statuses = (await Promise.all(guesses)).map(({ statusCode }) => statusCode)
   assert.deepEqual([statuses.filter((one) => one === 401).length, asked.callCount()], [40, 40])
-  const headers = { 'x-carillon-client': 'dashboard', cookie: 'carillon_session=guess' }
+  const headers = {
+    'x-carillon-client': 'dashboard',
+    cookie: `${await cookieNameOf(memory.secrets)()}=guess`,
+  }
   assertProblem(await get('/api/v1/session', headers), 'RATE_LIMITED')
 })
 

@@ -11,7 +11,7 @@ import { ApiError } from '../http/api-error.ts'
 import { named, readId } from '../http/path-id.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
-import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
+import { type CookieName, readSessionCookie, requireOwnPage } from './session-cookie.ts'
 import type { WrongKeys } from './wrong-keys.ts'
 
 /** The caller of a request: its identity, its tenant and its rights. */
@@ -46,6 +46,7 @@ export interface AuthDeps {
   keyCache: KeyCache
   sessionCache: SessionCache
   wrongKeys: WrongKeys
+  cookieName: CookieName
   /** The bootstrap key: any text. It works before there is any other, and cannot be revoked. */
   operatorKey: string
   /** Where browsers reach the API; null: where they say so. */
@@ -55,7 +56,7 @@ export interface AuthDeps {
 export type Authenticate = (request: FastifyRequest) => Promise<void>
 
 export function requireKey(deps: AuthDeps): Authenticate {
-  const { keyCache, sessionCache, wrongKeys, publicUrl } = deps
+  const { keyCache, sessionCache, wrongKeys, cookieName, publicUrl } = deps
   const callerOfHash = identifyKeys(deps)
   const operatorHash = hashKey(deps.operatorKey)
   const identifyKey = (request: FastifyRequest, key: string, keyHash: Uint8Array) => {
@@ -69,7 +70,8 @@ export function requireKey(deps: AuthDeps): Authenticate {
     return callerOfHash(request, keyHash)
   }
   return async (request) => {
-    const cookie = request.headers.authorization === undefined ? readSessionCookie(request) : null
+    const hasKey = request.headers.authorization !== undefined
+    const cookie = hasKey ? null : await readSessionCookie(request, cookieName)
     if (cookie === null) {
       const key = readBearer(request)
       const keyHash = hashKey(key)

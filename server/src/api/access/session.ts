@@ -19,7 +19,7 @@ const tag = 'operations'
 
 /** Log in and out: without a key. */
 export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
-  const { sessionCache, wrongKeys, publicUrl } = deps
+  const { sessionCache, wrongKeys, cookieName, publicUrl } = deps
   const identify = identifyKeys(deps)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
@@ -37,7 +37,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
         tags: [tag],
         summary: 'Log in: a cookie instead of a key',
         description:
-          'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and is accepted only with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
+          'For browsers. Sets a cookie whose name begins with `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and is accepted only with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
         querystring: noParameters,
         body: SessionRequest,
         response: { 200: Session, ...problemResponses },
@@ -46,9 +46,10 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     async (request, reply): Promise<Session> => {
       const keyHash = await keyHashOf(deps, request.body)
       const caller = await identify(request, keyHash)
-      const former = readSessionCookie(request)
+      const former = await readSessionCookie(request, cookieName)
       if (former !== null) await sessionCache.close(former)
-      reply.header('set-cookie', writeSessionCookie(request, await sessionCache.open(keyHash), sessionMs))
+      const opened = { name: await cookieName(), value: await sessionCache.open(keyHash), forMs: sessionMs }
+      reply.header('set-cookie', writeSessionCookie(request, opened))
       return toSession(deps.keyCache, caller)
     },
   )
@@ -68,14 +69,14 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
       },
     },
     async (request, reply) => {
-      const cookie = readSessionCookie(request)
+      const cookie = await readSessionCookie(request, cookieName)
       if (cookie !== null) {
         requireOwnPage(request, publicUrl)
         await sessionCache.close(cookie)
       }
       return reply
         .code(204)
-        .header('set-cookie', writeSessionCookie(request, '', 0))
+        .header('set-cookie', writeSessionCookie(request, { name: await cookieName(), value: '', forMs: 0 }))
         .send(null)
     },
   )
