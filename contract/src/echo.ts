@@ -16,5 +16,5 @@ export const Echo = Type.Object(
     headers: Type.Record(Type.String(), Type.String()),
     body: Type.String(),
   },
-  { description: 'The request as it arrived.' },
+  { description: 'The request as it arrived; values of credentials are `***`.' },
 )

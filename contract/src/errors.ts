@@ -166,6 +166,9 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: error(415, 'The content type is not supported', {
     help: 'Send `Content-Type: application/json`; to `/artifacts/{artifact_id}` `application/gzip`.',
   }),
+  WRONG_HOST: error(421, 'The request names another host', {
+    help: 'A server on loopback answers to 127.0.0.1, localhost, [::1] and the host of `CARILLON_PUBLIC_URL`. Call it by one of these names, or set `CARILLON_PUBLIC_URL` to the address that clients use.',
+  }),
   SCHEDULED_TIME_TOO_OLD: error(422, 'The time is too far in the past', {
     help: 'Choose a later `scheduled_time`, raise `misfire_window_seconds`, or use type IMMEDIATE to run now.',
   }),
@@ -206,13 +209,19 @@ export const ERRORS = {
     help: 'A job has at most 100,000 triggered executions that wait or run. Wait for some of them to end, run more workers, or cancel executions that are not needed.',
   }),
   TOO_MANY_STREAMS: error(429, 'Too many streams are open', {
-    help: 'A key may read 10 event streams at a time, and a server serves 100. Close one, or poll every few seconds instead: lists have the same facts as a stream.',
+    help: 'A key may read 10 event streams at a time, a tenant 25 of each server, and a server serves 100. Close one, or poll every few seconds instead: lists have the same facts as a stream.',
+  }),
+  TENANT_SHARE_USED: error(429, 'The tenant uses its share of this server', {
+    help: 'While there are other tenants, one tenant has at most a quarter of the places of a server; `detail` names the kind. Wait as long as `Retry-After` says, or send less at once.',
   }),
   HEADERS_TOO_LARGE: error(431, 'The headers are too large', {
     help: 'Send at most 16 KiB of headers.',
   }),
   INTERNAL_ERROR: error(500, 'Carillon failed', {
     help: 'This is a bug in Carillon. The log of the server has the cause under the same request; please report it.',
+  }),
+  SERVER_FULL: error(503, 'The server has no free place for this', {
+    help: 'All tenants together use as much of this server as they may; `detail` names the kind. Nothing was done: try again after the time in `Retry-After`, or run more servers.',
   }),
   UNAVAILABLE: error(503, 'Carillon cannot answer now', {
     help: 'The database is unreachable or the server is stopping. Try again after the time in `Retry-After`; a write may have taken effect, so check before you repeat it.',

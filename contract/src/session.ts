@@ -4,7 +4,7 @@ import { SCOPES } from './api-key.ts'
 import { describedObject, oneOf, optionalText, strict, strictObject, textOrNull, uuid } from './shapes.ts'
 import * as Type from './type.ts'
 
-/** The cookie of a session. */
+/** The cookie of a session: its name begins so, and goes on with the mark of the installation. */
 export const SESSION_COOKIE = 'carillon_session'
 
 /** A request with the cookie counts only with this header, which no page of another site can send. */

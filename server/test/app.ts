@@ -64,6 +64,7 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     events: memory,
     operatorKey,
     publicUrl: null,
+    hosts: null,
     dashboard: withoutDashboard('it was not asked for.'),
     isStopping: () => false,
     health: {

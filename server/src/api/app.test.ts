@@ -287,6 +287,14 @@ test('echo answers with the request it received, for any method and any body', a
   assert.equal((await app.inject({ method: 'GET', url: '/echo' })).json().body, '')
 })
 
+test('echo shows that there are credentials, and not which', async (t) => {
+  const { get } = await setupApp(t)
+  const names = ['authorization', 'cookie', 'proxy-authorization', 'webhook-signature', 'x-carillon-token']
+  const answer = await get('/echo', Object.fromEntries(names.map((name) => [name, 'secret'])))
+  assert(!answer.body.includes('secret'))
+  for (const name of names) assert.equal(answer.json().headers[name], '***')
+})
+
 test('echo fails and waits when asked to', async (t) => {
   const { app, world, get } = await setupApp(t)
   assert.equal((await get('/echo?status=503')).statusCode, 503)

@@ -13,8 +13,11 @@ import { KeyCache } from './access/key-cache.ts'
 import { checkScope, demandScopes } from './access/scope.ts'
 import { sessionDoorRoutes, sessionRoutes } from './access/session.ts'
 import { SessionCache } from './access/session-cache.ts'
+import { cookieNameOf } from './access/session-cookie.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
+import { TenantCensus } from './access/tenant-census.ts'
 import { tenantRoutes } from './access/tenants.ts'
+import { WrongKeys } from './access/wrong-keys.ts'
 import { docsRoutes } from './docs/docs.ts'
 import { openapiOptions } from './docs/openapi.ts'
 import { EventHub } from './events/event-hub.ts'
@@ -33,6 +36,7 @@ import { createBaseApp } from './http/base-app.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
+import type { OwnHosts } from './http/own-hosts.ts'
 import { refuseDeleteBody } from './http/problem.ts'
 import { limitRate } from './http/rate-limit.ts'
 import { activityRoutes } from './insights/activity.ts'
@@ -69,13 +73,19 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
   operatorKey: string
   /** Where browsers reach the API, if that is known; else where they say. */
   publicUrl: string | null
+  /** The only names in a Host header that are answered; null: all are. */
+  hosts: OwnHosts | null
   dashboard: Dashboard
   isStopping: () => boolean
 }
 
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { isStopping, dashboard } = deps
-  const app = createBaseApp({ isStopping, wrapNotFound: (notFound) => servePages(dashboard, notFound) })
+  const { isStopping, hosts, dashboard } = deps
+  const app = createBaseApp({
+    isStopping,
+    hosts,
+    wrapNotFound: (notFound) => servePages(dashboard, notFound),
+  })
   app.addSchema(Problem)
   await app.register(swagger, openapiOptions(deps.health.version))
   await app.register(async (open) => {
@@ -85,16 +95,25 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     dashboardRoutes(open, dashboard)
     await open.register(async (echo) => echoRoutes(echo, deps))
   })
+  const census = new TenantCensus(deps)
+  const isShared = () => census.isShared()
+  app.addHook('onReady', async () => void census.count())
   const withDefinitions = { ...deps, definitions: new DefinitionCache(deps.queue) }
   await app.register(
     async (v1) => {
-      guardByToken(v1, deps)
+      guardByToken(v1, { ...deps, isShared })
       attemptWordRoutes(v1, withDefinitions)
     },
     { prefix: '/api/v1' },
   )
-  const withKeys = { ...deps, keyCache: new KeyCache(deps), sessionCache: new SessionCache(deps) }
-  const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next() })
+  const withKeys = {
+    ...deps,
+    keyCache: new KeyCache(deps),
+    sessionCache: new SessionCache(deps),
+    wrongKeys: new WrongKeys(deps.clock),
+    cookieName: cookieNameOf(deps.secrets),
+  }
+  const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next(), isShared })
   app.addHook('preClose', async () => hub.close())
   await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })
   await app.register(
@@ -131,9 +150,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       operationRoutes(v1, deps)
       scheduleRoutes(v1, deps)
       calendarRoutes(v1, deps)
-      await v1.register(async (bundles) => artifactRoutes(bundles, deps))
+      await v1.register(async (bundles) => artifactRoutes(bundles, { ...deps, isShared }))
       workerRoutes(v1, deps)
-      const desk = new LongPollClaims(deps)
+      const desk = new LongPollClaims({ ...deps, isShared })
       workerClaimRoutes(v1, { ...withDefinitions, desk })
       workerReportRoutes(v1, { ...withDefinitions, onRoom: (workerId) => desk.noteRoom(workerId) })
       logRoutes(v1, deps)
@@ -144,7 +163,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       troubleRoutes(v1, deps)
       forecastRoutes(v1, deps)
       deadLetterClusterRoutes(v1, deps)
-      tenantRoutes(v1, withKeys)
+      tenantRoutes(v1, { ...withKeys, census })
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)
       eventRoutes(v1, { hub, authenticate, executions: deps.events.executions })

@@ -64,6 +64,8 @@ const malformed: [string, string][] = [
   ['CARILLON_DATABASE_URL', 'mysql://localhost/x'],
   ['CARILLON_DATABASE_URL', 'postgres://localhost'],
   ['CARILLON_API_KEY', 'short'],
+  ['CARILLON_API_KEY', '0123456789abcdef0123456789abcde'],
+  ['CARILLON_API_KEY', 'changeme'.repeat(5)],
   ['CARILLON_ROLES', 'api,schedular'],
   ['CARILLON_PROCESSES', '0'],
   ['CARILLON_DRAIN_SECONDS', '-1'],
@@ -127,6 +129,19 @@ test('a misspelt variable is refused with the near name', () => {
   ])
   // A variable for clients, set in the shell of a user that tries both.
   assert.doesNotThrow(() => readConfig({ CARILLON_URL: 'http://127.0.0.1:7420' }))
+})
+
+test('a weak operator key is refused with advice, and a random one is taken', () => {
+  for (const weak of ['0123456789abcdef0123456789abcde', 'changeme'.repeat(5)]) {
+    const [problem] = problemsOf({ CARILLON_API_KEY: weak })
+    assert.match(
+      problem!,
+      /^CARILLON_API_KEY: the given value .*; make a random one with `openssl rand -hex 32`/,
+    )
+    assert(!problem!.includes(weak))
+  }
+  const good = '3f9a1c77be02d4586a1e9c0b7d5f2483'
+  assert.equal(readConfig({ CARILLON_API_KEY: good }).apiKey, good)
 })
 
 test('all problems are reported at once and no secret is repeated', () => {

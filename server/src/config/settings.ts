@@ -56,7 +56,7 @@ export const SETTINGS = {
   CARILLON_API_KEY: {
     fallback: '(generated, kept in the data directory)',
     meaning:
-      'The bootstrap operator key. 16 to 256 visible ASCII characters. Set the same key on every machine of a fleet.',
+      'The bootstrap operator key. 32 to 256 visible ASCII characters, at least 10 different ones; `openssl rand -hex 32` makes one. Set the same key on every machine of a fleet.',
     parse: apiKey,
   },
   CARILLON_ROLES: {
@@ -226,8 +226,17 @@ function listOf(text: string): string[] {
     .filter((one) => one !== '')
 }
 
+/** A key that no one can guess: it may do everything. 32 random hexadecimal digits have 14 different ones on average. */
+const differentMin = 10
+
 function apiKey(text: string): string {
-  if (!/^[\x21-\x7e]{16,256}$/.test(text)) throw new BadValue('is not 16 to 256 visible ASCII characters')
+  const advice = 'make a random one with `openssl rand -hex 32`'
+  if (!/^[\x21-\x7e]{32,256}$/.test(text))
+    throw new BadValue(`is not 32 to 256 visible ASCII characters; ${advice}`)
+  if (new Set(text).size < differentMin)
+    throw new BadValue(
+      `has fewer than ${differentMin} different characters, so it is easy to guess; ${advice}`,
+    )
   return text
 }
 

@@ -10,7 +10,7 @@ import type { World } from '../ports/world.ts'
 import { withoutDashboard } from '../process/dashboard-files.ts'
 import { version } from '../process/version.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
-import { closeApp, listen } from './listen.ts'
+import { closeApp, hostsOf, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
 import { checkReady } from './ready.ts'
 import type { RunningRoles } from './roles.ts'
@@ -53,6 +53,7 @@ export async function startApi(deps: ApiDeps, options: ApiOptions): Promise<stri
     wakeup,
     operatorKey: options.operatorKey,
     publicUrl: config.publicUrl,
+    hosts: hostsOf(config),
     dashboard: options.dashboard ?? withoutDashboard('it was not asked for.'),
     isStopping,
     health: {

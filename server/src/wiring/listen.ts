@@ -1,6 +1,7 @@
 // Opens the port of an HTTP server, with advice when it cannot be opened, and closes it again.
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config/read.ts'
+import { type OwnHosts, ownHostsOf } from '../api/http/own-hosts.ts'
+import { type Config, isLoopback } from '../config/read.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
 import type { Timers } from '../ports/timers.ts'
@@ -35,6 +36,11 @@ export async function listen(
     }
     throw cause
   }
+}
+
+/** The names that a server answers to; null: all, as its address is reached from elsewhere by names we cannot know. */
+export function hostsOf({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): OwnHosts | null {
+  return isLoopback(host) ? ownHostsOf(host, publicUrl) : null
 }
 
 /** A client that never finishes its request must not hold up the stop. */

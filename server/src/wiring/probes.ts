@@ -6,13 +6,13 @@ import type { World } from '../ports/world.ts'
 import { version } from '../process/version.ts'
 import { probesUnserved } from '../telemetry/events.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
-import { closeApp, listen, PortTaken } from './listen.ts'
+import { closeApp, hostsOf, listen, PortTaken } from './listen.ts'
 import { createMetrics } from './metrics.ts'
 import { checkReady, type ReadyDeps } from './ready.ts'
 import type { RunningRoles } from './roles.ts'
 
 export interface ProbeDeps extends ReadyDeps {
-  config: Pick<Config, 'host' | 'port' | 'isPortSet'>
+  config: Pick<Config, 'host' | 'port' | 'isPortSet' | 'publicUrl'>
   world: World
   store: StorePorts
   running: Pick<RunningRoles, 'isStopping' | 'check' | 'utilization'>
@@ -31,6 +31,7 @@ export async function startProbes(deps: ProbeDeps, reports: ProcessReports): Pro
   const metrics = resources.use(createMetrics({ clock: world.clock, roles, store, utilization, reports }))
   const app = createProbeApp({
     isStopping,
+    hosts: hostsOf(config),
     health: {
       version,
       roles,

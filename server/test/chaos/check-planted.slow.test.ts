@@ -17,7 +17,7 @@ import { type DriverOptions, startDriver } from './driver.ts'
 import { FILES, LineWriter } from './history.ts'
 import { startReceiver } from './receiver.ts'
 
-const key = 'crl_the_key_of_a_broken_build'
+const key = 'crl_the_key_of_a_broken_build_0123456'
 const register = join(import.meta.dirname, '../planted/register.ts')
 /** They wait for outcomes, on a machine that others use. */
 const testMs = 300_000

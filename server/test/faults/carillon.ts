@@ -15,7 +15,7 @@ import { callApi, until } from '../e2e/api.ts'
 import type { Receiver } from '../e2e/receiver.ts'
 import { fatesOf, watchFlags } from '../races/invariants.ts'
 
-export const apiKey = 'crl_faults-operator-key'
+export const apiKey = 'crl_faults-operator-key-0123456789'
 
 /** One after the other: several that start at once in one process would not hear their database for seconds. */
 let lastStarted: Promise<unknown> = Promise.resolve()

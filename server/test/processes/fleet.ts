@@ -8,7 +8,7 @@ import { connect, createDatabase } from '../database.ts'
 import { type Api, callApi, until } from '../e2e/api.ts'
 import { Program } from '../e2e/program.ts'
 
-export const fleetKey = 'crl_one_key_for_all_of_them'
+export const fleetKey = 'crl_one_key_for_all_of_the_fleet_0123'
 
 /** Each start of a process takes a while on a machine that is busy with other tests. */
 export const withTime = { timeout: 300_000 }

@@ -7,6 +7,8 @@ import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { type Caller, requireKey } from './auth.ts'
 import { KeyCache, keyCacheMax } from './key-cache.ts'
 import { SessionCache } from './session-cache.ts'
+import { cookieNameOf } from './session-cookie.ts'
+import { WrongKeys } from './wrong-keys.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
@@ -21,6 +23,8 @@ async function setup(t: TestContext) {
     clock: world.clock,
     keyCache: new KeyCache({ clock: world.clock, ...memory }),
     sessionCache: new SessionCache({ clock: world.clock, random: world.random, ...memory }),
+    wrongKeys: new WrongKeys(world.clock),
+    cookieName: cookieNameOf(memory.secrets),
     operatorKey,
     publicUrl: null,
   })
@@ -184,4 +188,45 @@ test('a refused key is refused before its body is read', async (t) => {
   const { headers } = await addKey(call, tenantId, { scopes: ['read'] })
   assertProblem(await call('POST', '/jobs', '{"no json', headers), 'SCOPE_MISSING')
   assertProblem(await call('POST', '/jobs', '{"no json', bearer('hello')), 'UNAUTHENTICATED')
+})
+
+test('wrong keys from one address are limited, and no further one reaches the store', async (t) => {
+  const { call, tenantId, asked, ask, world } = await setup(t)
+  const used = await addKey(call, tenantId)
+  assert.equal((await ask(used.headers)).statusCode, 200)
+  const before = asked.callCount()
+  for (let i = 0; i < 40; i++) assertRefused(await ask(bearer(strangeKey(i + 100))), /not known/)
+  const refused = await ask(bearer(strangeKey(999)))
+  assertProblem(refused, 'RATE_LIMITED')
+  assert.equal(refused.headers['retry-after'], '1')
+  assert.match(refused.json().detail, /^From one address, 20 wrong API keys are taken a second/)
+  assertProblem(await ask(bearer('no key at all')), 'UNAUTHENTICATED')
+  assertProblem(await ask(bearer('nonsense')), 'RATE_LIMITED')
+  assert.equal(asked.callCount(), before + 40)
+  // Keys that were right go on working from the same address.
+  for (const headers of [used.headers, bearer(operatorKey)])
+    for (let i = 0; i < 50; i++) assert.equal((await ask(headers)).statusCode, 200)
+  await world.advance(1_000)
+  for (let i = 0; i < 20; i++) assertRefused(await ask(bearer(strangeKey(i + 200))), /not known/)
+  assertProblem(await ask(bearer(strangeKey(300))), 'RATE_LIMITED')
+})
+
+test('guesses sent at once are limited as well, and so are cookies', async (t) => {
+  const { asked, ask, get, memory } = await setup(t)
+  const guesses = Array.from({ length: 100 }, (_, i) => ask(bearer(strangeKey(i + 100))))
+  const statuses = (await Promise.all(guesses)).map(({ statusCode }) => statusCode)
+  assert.deepEqual([statuses.filter((one) => one === 401).length, asked.callCount()], [40, 40])
+  const headers = {
+    'x-carillon-client': 'dashboard',
+    cookie: `${await cookieNameOf(memory.secrets)()}=guess`,
+  }
+  assertProblem(await get('/api/v1/session', headers), 'RATE_LIMITED')
+})
+
+test('a right key takes nothing of the bucket of its address', async (t) => {
+  const { call, tenantId, ask } = await setup(t)
+  for (let i = 0; i < 60; i++) {
+    const { headers } = await addKey(call, tenantId)
+    assert.equal((await ask(headers)).statusCode, 200)
+  }
 })

@@ -11,7 +11,8 @@ import { ApiError } from '../http/api-error.ts'
 import { named, readId } from '../http/path-id.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
-import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
+import { type CookieName, readSessionCookie, requireOwnPage } from './session-cookie.ts'
+import type { WrongKeys } from './wrong-keys.ts'
 
 /** The caller of a request: its identity, its tenant and its rights. */
 export interface Caller {
@@ -44,6 +45,8 @@ export interface AuthDeps {
   clock: Clock
   keyCache: KeyCache
   sessionCache: SessionCache
+  wrongKeys: WrongKeys
+  cookieName: CookieName
   /** The bootstrap key: any text. It works before there is any other, and cannot be revoked. */
   operatorKey: string
   /** Where browsers reach the API; null: where they say so. */
@@ -53,22 +56,33 @@ export interface AuthDeps {
 export type Authenticate = (request: FastifyRequest) => Promise<void>
 
 export function requireKey(deps: AuthDeps): Authenticate {
-  const { keyCache, sessionCache, publicUrl } = deps
+  const { keyCache, sessionCache, wrongKeys, cookieName, publicUrl } = deps
   const callerOfHash = identifyKeys(deps)
   const operatorHash = hashKey(deps.operatorKey)
+  const identifyKey = (request: FastifyRequest, key: string, keyHash: Uint8Array) => {
+    // A text that is no key at all is refused without a lookup.
+    if (!timingSafeEqual(keyHash, operatorHash)) requireWhole(key)
+    return callerOfHash(request, keyHash)
+  }
+  const identifySession = async (request: FastifyRequest, cookie: string) => {
+    const keyHash = await sessionCache.findKeyHash(cookie)
+    if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
+    return callerOfHash(request, keyHash)
+  }
   return async (request) => {
-    const cookie = request.headers.authorization === undefined ? readSessionCookie(request) : null
+    const hasKey = request.headers.authorization !== undefined
+    const cookie = hasKey ? null : await readSessionCookie(request, cookieName)
     if (cookie === null) {
       const key = readBearer(request)
       const keyHash = hashKey(key)
-      // A text that is no key at all is refused without a lookup.
-      if (!timingSafeEqual(keyHash, operatorHash)) requireWhole(key)
-      request.caller = await callerOfHash(request, keyHash)
+      request.caller = await wrongKeys.bound(request.ip, keyHash, async () =>
+        identifyKey(request, key, keyHash),
+      )
     } else {
       requireOwnPage(request, publicUrl)
-      const keyHash = await sessionCache.findKeyHash(cookie)
-      if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
-      request.caller = await callerOfHash(request, keyHash)
+      request.caller = await wrongKeys.bound(request.ip, hashKey(cookie), () =>
+        identifySession(request, cookie),
+      )
     }
     if (request.caller.keyId !== null) keyCache.noteUse(request.caller.keyId)
     request.tenantId = request.caller.tenantId
@@ -82,7 +96,7 @@ export function identifyKeys({
   clock,
   keyCache,
   operatorKey,
-}: Omit<AuthDeps, 'sessionCache' | 'publicUrl'>): IdentifyKey {
+}: Pick<AuthDeps, 'clock' | 'keyCache' | 'operatorKey'>): IdentifyKey {
   const operatorHash = hashKey(operatorKey)
   return async (request, keyHash) => {
     if (timingSafeEqual(keyHash, operatorHash)) {

@@ -1,16 +1,42 @@
 // The cookie of a session. A browser sends it by itself, also when another site's page makes it call us; so it counts only
 // with a header that such a page cannot send, and never beside the Origin of another site.
+import { createHmac } from 'node:crypto'
 import { CLIENT_HEADER, SESSION_COOKIE } from '@carillon/contract/session.ts'
 import type { FastifyRequest } from 'fastify'
+import type { Secrets } from '../../ports/secrets.ts'
 import { ApiError } from '../http/api-error.ts'
 
 type Headers = Pick<FastifyRequest, 'headers'>
 
+/**
+ * The name of the cookie, one for each installation: a browser sends a cookie to every port of its host, so two servers
+ * on a machine would overwrite each other's. All servers of an installation have the same.
+ */
+export type CookieName = () => Promise<string>
+
+export function cookieNameOf(secrets: Pick<Secrets, 'tokenKey'>): CookieName {
+  let found: string | null = null
+  return async () => {
+    found ??= `${SESSION_COOKIE}_${markOf(await secrets.tokenKey())}`
+    return found
+  }
+}
+
+/** 32 bits that say nothing about the key. */
+function markOf(tokenKey: Uint8Array): string {
+  return createHmac('sha256', tokenKey).update('session cookie').digest('hex').slice(0, 8)
+}
+
 /** Null: there is none. */
-export function readSessionCookie({ headers }: Headers): string | null {
-  for (const part of (headers.cookie ?? '').split(';')) {
+export async function readSessionCookie(
+  { headers }: Headers,
+  cookieName: CookieName,
+): Promise<string | null> {
+  if (headers.cookie === undefined) return null
+  const wanted = await cookieName()
+  for (const part of headers.cookie.split(';')) {
     const [name, ...value] = part.trim().split('=')
-    if (name === SESSION_COOKIE && value.length > 0) return value.join('=')
+    if (name === wanted && value.length > 0) return value.join('=')
   }
   return null
 }
@@ -36,9 +62,12 @@ export function refuseForeignOrigin({ headers }: Headers, publicUrl: string | nu
   throw new ApiError('UNAUTHENTICATED', 'The Origin header names another site.')
 }
 
-export function writeSessionCookie({ headers }: Headers, value: string, forMs: number): string {
+export function writeSessionCookie(
+  { headers }: Headers,
+  { name, value, forMs }: { name: string; value: string; forMs: number },
+): string {
   const maxAge = Math.floor(forMs / 1_000)
   // The browser's own header decides; no header of a proxy is trusted.
   const secure = headers.origin?.startsWith('https:') ? '; Secure' : ''
-  return `${SESSION_COOKIE}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Strict${secure}`
+  return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Strict${secure}`
 }

@@ -56,7 +56,7 @@ test('a key opens a session with a cookie that no script can read and no other s
   assert.deepEqual(answer.json(), who)
   assert.equal(answer.headers['cache-control'], 'no-store')
   const [pair, ...attributes] = String(answer.headers['set-cookie']).split('; ')
-  assert.match(pair!, /^carillon_session=[\w-]{43}$/)
+  assert.match(pair!, /^carillon_session_[0-9a-f]{8}=[\w-]{43}$/)
   assert.deepEqual(attributes, ['Max-Age=604800', 'Path=/', 'HttpOnly', 'SameSite=Strict'])
   const seen = await send('GET', '/session', { ...fromPage, cookie: `theme=dark; ${pair}; a=b=c` })
   assert.deepEqual(seen.json(), who)
@@ -173,7 +173,7 @@ test('a logout ends the session at once and removes the cookie; a second logout 
   for (let i = 0; i < 2; i++) {
     const answer = await send('DELETE', '/session', session)
     assert.equal(answer.statusCode, 204)
-    assert.match(String(answer.headers['set-cookie']), /^carillon_session=; Max-Age=0; Path=\//)
+    assert.match(String(answer.headers['set-cookie']), /^carillon_session_[0-9a-f]{8}=; Max-Age=0; Path=\//)
     assertProblem(await send('GET', '/session', session), 'UNAUTHENTICATED')
   }
   assert.equal((await send('DELETE', '/session', { host })).statusCode, 204)
@@ -237,10 +237,30 @@ test('from one address ten tries are taken at once and five a second', async (t)
 })
 
 test('a cookie that nobody was given is refused, however long', async (t) => {
-  const { send } = await setup(t)
+  const { send, logIn } = await setup(t)
+  const [name] = (await logIn({ key: operatorKey })).cookie.split('=')
   for (const value of ['', 'x', 'a'.repeat(5_000), '%00', '"; Path=/'])
     assertProblem(
-      await send('GET', '/session', { ...fromPage, cookie: `carillon_session=${value}` }),
+      await send('GET', '/session', { ...fromPage, cookie: `${name}=${value}` }),
       'UNAUTHENTICATED',
     )
+})
+
+test('two installations on one host do not log each other out', async (t) => {
+  const first = await setup(t)
+  const tokenKey = async () => new Uint8Array(32).fill(7)
+  const second = await setupApp(t, { secrets: { ...first.memory.secrets, tokenKey } as never })
+  const { cookie } = await first.logIn({ key: operatorKey })
+  const answer = await second.app.inject({
+    method: 'POST',
+    url: '/api/v1/session',
+    // A browser sends the cookies of every port of the host.
+    headers: { host, cookie },
+    payload: { key: operatorKey },
+  })
+  assert.equal(answer.statusCode, 200, answer.body)
+  const both = { ...fromPage, cookie: `${cookie}; ${cookieOf(answer)}` }
+  assert.notEqual(cookieOf(answer).split('=')[0], cookie.split('=')[0])
+  assert.equal((await first.send('GET', '/session', both)).statusCode, 200)
+  assert.equal((await second.get('/api/v1/session', both)).statusCode, 200)
 })

@@ -1,13 +1,10 @@
 // /api/v1/session: log in with a key or the code of a one-time link, show the current identity, log out. A key is
 // received once and never sent back: the browser keeps a cookie that no script can read.
 import { Session, SessionRequest } from '@carillon/contract/session.ts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
 import { sessionMs } from '../../domain/access/session.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { ApiError } from '../http/api-error.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
-import { TokenBuckets } from '../http/rate-limit.ts'
 import { noParameters, problemResponses, route } from '../http/route.ts'
 import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
@@ -19,14 +16,11 @@ import {
 } from './session-cookie.ts'
 
 const tag = 'operations'
-/** Tries to log in from one address, right or wrong, and twice as many at once. */
-const triesPerSecondMax = 5
 
 /** Log in and out: without a key. */
 export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
-  const { clock, sessionCache, publicUrl } = deps
+  const { sessionCache, wrongKeys, cookieName, publicUrl } = deps
   const identify = identifyKeys(deps)
-  const limitTries = limitByAddress(clock)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
   })
@@ -37,13 +31,13 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     {
       onRequest: async (request) => {
         refuseForeignOrigin(request, publicUrl)
-        limitTries(request)
+        wrongKeys.boundLogIn(request.ip)
       },
       schema: {
         tags: [tag],
         summary: 'Log in: a cookie instead of a key',
         description:
-          'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and is accepted only with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
+          'For browsers. Sets a cookie whose name begins with `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and is accepted only with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
         querystring: noParameters,
         body: SessionRequest,
         response: { 200: Session, ...problemResponses },
@@ -52,9 +46,10 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     async (request, reply): Promise<Session> => {
       const keyHash = await keyHashOf(deps, request.body)
       const caller = await identify(request, keyHash)
-      const former = readSessionCookie(request)
+      const former = await readSessionCookie(request, cookieName)
       if (former !== null) await sessionCache.close(former)
-      reply.header('set-cookie', writeSessionCookie(request, await sessionCache.open(keyHash), sessionMs))
+      const opened = { name: await cookieName(), value: await sessionCache.open(keyHash), forMs: sessionMs }
+      reply.header('set-cookie', writeSessionCookie(request, opened))
       return toSession(deps.keyCache, caller)
     },
   )
@@ -74,14 +69,14 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
       },
     },
     async (request, reply) => {
-      const cookie = readSessionCookie(request)
+      const cookie = await readSessionCookie(request, cookieName)
       if (cookie !== null) {
         requireOwnPage(request, publicUrl)
         await sessionCache.close(cookie)
       }
       return reply
         .code(204)
-        .header('set-cookie', writeSessionCookie(request, '', 0))
+        .header('set-cookie', writeSessionCookie(request, { name: await cookieName(), value: '', forMs: 0 }))
         .send(null)
     },
   )
@@ -111,17 +106,6 @@ async function keyHashOf(
   if (keyHash === null)
     throw unauthenticated('The link was used already, or is older than 15 minutes. Log in with a key.')
   return keyHash
-}
-
-function limitByAddress(clock: Clock): (request: FastifyRequest) => void {
-  const buckets = new TokenBuckets()
-  return ({ ip }) => {
-    const rate = { perSecond: triesPerSecondMax, nowMs: clock.monotonicMs() }
-    const { taken, waitSeconds } = buckets.take(ip, rate)
-    if (taken) return
-    const detail = `From one address, ${triesPerSecondMax} tries to log in are taken a second.`
-    throw new ApiError('RATE_LIMITED', detail, [], { retryAfterSeconds: waitSeconds })
-  }
 }
 
 async function toSession(keyCache: KeyCache, caller: Caller): Promise<Session> {

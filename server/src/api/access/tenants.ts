@@ -20,16 +20,18 @@ import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import { aTenant } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
+import type { TenantCensus } from './tenant-census.ts'
 
 export interface TenantDeps extends WriteDeps, Pick<World, 'ids'>, Pick<StorePorts, 'tenants'> {
   keyCache: KeyCache
+  census: TenantCensus
 }
 
 const tag = 'operations'
 type TenantParams = { tenant_id: string }
 
 export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
-  const { ids, tenants, keyCache } = deps
+  const { ids, tenants, keyCache, census } = deps
   // After the commit and before the answer: the change already applies to every client that learns of it.
   const forget = async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
     if (reply.statusCode === 200) keyCache.forgetTenant(params.tenant_id.toLowerCase())
@@ -44,12 +46,14 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
     }),
     async (request, reply) => {
       const { name, tier = tierDefault } = request.body
-      return answerWrite<Tenant>(deps, request, reply, async (stores) => {
+      const answer = await answerWrite<Tenant>(deps, request, reply, async (stores) => {
         const outcome = await stores.tenants.create({ tenantId: ids.next(), name, tier })
         const tenant = requireWritten(outcome, { name, tier })
         const headers = { location: `/api/v1/tenants/${tenant.tenantId}` }
         return { status: 201, headers, body: toTenant(tenant) }
       })
+      await census.count()
+      return answer
     },
   )
 

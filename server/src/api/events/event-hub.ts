@@ -1,10 +1,12 @@
 // All readers of GET /events in this process. Each tenant with readers is polled once a second, however many there are;
 // a tenant without readers is not. A poll that takes longer than its second costs the next poll, and nothing else.
 import type { ServerResponse } from 'node:http'
+import { type Place, type PlaceHolder, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import { loopFailed } from '../../telemetry/events.ts'
 import { ApiError } from '../http/api-error.ts'
+import { serverText, shareText } from '../http/take-place.ts'
 import { EventStream, formatEvent } from './event-stream.ts'
 import { type KeptEvent, resumeMsMax, TenantEvents, type TenantEventsDeps } from './tenant-events.ts'
 import { type LogPlace, type WatchDeps, WatchedExecution } from './watched-execution.ts'
@@ -14,6 +16,8 @@ export interface EventHubDeps extends TenantEventsDeps, WatchDeps {
   /** Makes an id that no other process has. */
   newId: () => string
   isStopping: () => boolean
+  /** Whether a second tenant exists. */
+  isShared: () => boolean
 }
 
 const streamsMax = 100
@@ -26,6 +30,7 @@ const retryMs = 2_000
 
 export interface NewReader {
   response: ServerResponse
+  place: Place
   tenantId: string
   /** Null: the operator key. */
   keyId: string | null
@@ -54,18 +59,24 @@ export class EventHub {
   readonly #deps: EventHubDeps
   readonly #rooms = new Map<string, Room>()
   readonly #streams = new Map<string | null, number>()
-  #count = 0
+  readonly #shares: TenantShares
 
   constructor(deps: EventHubDeps) {
     this.#deps = deps
+    this.#shares = new TenantShares({ placesMax: streamsMax, isShared: deps.isShared })
   }
 
-  /** Before anything is sent: whether one more may read. */
-  requireRoom(keyId: string | null): void {
-    if (this.#count >= streamsMax)
-      throw refused(`This server has ${streamsMax} streams open, as many as it may.`)
-    if ((this.#streams.get(keyId) ?? 0) >= streamsOfKeyMax)
+  /** Before anything is sent: the place of one more reader, for `open`. */
+  takePlace(holder: PlaceHolder & Pick<NewReader, 'keyId'>): Place {
+    if ((this.#streams.get(holder.keyId) ?? 0) >= streamsOfKeyMax)
       throw refused(`The key has ${streamsOfKeyMax} streams open, as many as it may.`)
+    const taken = this.#shares.take(holder)
+    if (taken.kind === 'taken') return taken.place
+    throw refused(
+      taken.kind === 'tenant_full'
+        ? shareText(this.#shares, 'streams open')
+        : serverText(this.#shares, holder, 'streams open'),
+    )
   }
 
   /** The head of the answer is written. */
@@ -83,7 +94,6 @@ export class EventHub {
     const reader: Reader = { ...who, stream, watched }
     room.readers.add(reader)
     this.#streams.set(who.keyId, (this.#streams.get(who.keyId) ?? 0) + 1)
-    this.#count += 1
     this.#welcome(room, reader, place)
     if (room.timer === null) this.#beat(room)
   }
@@ -123,7 +133,7 @@ export class EventHub {
     const left = this.#streams.get(reader.keyId)! - 1
     if (left === 0) this.#streams.delete(reader.keyId)
     else this.#streams.set(reader.keyId, left)
-    this.#count -= 1
+    reader.place.leave()
     if (room.readers.size > 0) return
     room.timer?.cancel()
     room.timer = null

@@ -19,7 +19,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
   app.get<{ Querystring: EventsQuery }>(
     '/events',
     route('executions', 'read', 'Events as a live stream', {
-      description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second it sends all changes and a \`pulse\`. Each event has an \`id\`: reconnect within a minute with the last one in \`Last-Event-ID\` to miss nothing; otherwise a \`reset\` says that all data must be loaded again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows their fields. At most 10 streams for a key.`,
+      description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second it sends all changes and a \`pulse\`. Each event has an \`id\`: reconnect within a minute with the last one in \`Last-Event-ID\` to miss nothing; otherwise a \`reset\` says that all data must be loaded again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows their fields. At most 10 streams for a key, and 25 of a server for a tenant while there are others.`,
       querystring: EventsQuery,
       produces: ['text/event-stream'],
       response: {
@@ -37,7 +37,10 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
         throw anExecution.notFound(watch)
-      hub.requireRoom(caller.keyId)
+      const { keyId, operator } = caller
+      // A client that has gone would never leave the place.
+      if (reply.raw.closed) return reply.hijack()
+      const place = hub.takePlace({ tenantId, keyId, operator })
       reply.hijack()
       const response = reply.raw
       for (const [name, value] of Object.entries(reply.getHeaders())) {
@@ -51,8 +54,9 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
       const lastEventId = headers['last-event-id']
       hub.open({
         response,
+        place,
         tenantId,
-        keyId: caller.keyId,
+        keyId,
         watch,
         lastEventId: lastEventId === undefined ? null : String(lastEventId),
         check: () => authenticate(request),

@@ -1,13 +1,16 @@
 // The holder of the token of an attempt may report on it, without an API key. The token is checked before the body is
-// read; the reports per second of each execution, and the reports in progress at once, are bounded.
+// read; the reports per second of each execution, and the reports in progress at once, are bounded. A report is in
+// progress once its body has arrived: a client that sends slowly, or nothing, takes no place of others.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AttemptOfTenant, readAttemptToken } from '../../domain/queue/attempt-token.ts'
+import { TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import { HmacSha256 } from '../../lib/hmac.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Secrets } from '../../ports/secrets.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
+import { takePlace } from '../http/take-place.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,6 +22,8 @@ declare module 'fastify' {
 export interface TokenGuardDeps {
   clock: Pick<Clock, 'monotonicMs'>
   secrets: Pick<Secrets, 'tokenKey'>
+  /** Whether a second tenant exists. */
+  isShared: () => boolean
 }
 
 /** For each execution. */
@@ -27,22 +32,13 @@ const perSecondMax = 20
 const underWayMax = 1_000
 const tokenHeader = 'X-Carillon-Token'
 
-export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuardDeps): void {
+export function guardByToken(app: FastifyInstance, { clock, secrets, isShared }: TokenGuardDeps): void {
   const buckets = new TokenBuckets()
   const findKey = once(async () => new HmacSha256(await secrets.tokenKey()))
-  let underWay = 0
+  const shares = new TenantShares({ placesMax: underWayMax, isShared })
   app.decorateRequest('attemptOf')
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    if (underWay >= underWayMax) {
-      throw new ApiError('UNAVAILABLE', 'Too many attempts send reports at once.', [], {
-        retryAfterSeconds: 1,
-      })
-    }
-    underWay += 1
-    reply.raw.once('close', () => {
-      underWay -= 1
-    })
     request.attemptOf = readToken(request, await findKey())
     const nowMs = clock.monotonicMs()
     const { taken, waitSeconds } = buckets.take(request.attemptOf.executionId, {
@@ -53,6 +49,13 @@ export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuar
     throw new ApiError('RATE_LIMITED', `An execution may send ${perSecondMax} reports a second.`, [], {
       retryAfterSeconds: waitSeconds,
     })
+  })
+  // The first hook behind the body.
+  app.addHook('preValidation', async ({ attemptOf: { tenantId } }, reply) => {
+    const { leave } = takePlace(shares, { tenantId, operator: false }, 'reports of attempts in progress')
+    reply.raw.once('close', leave)
+    // The client may have gone while its body was read.
+    if (reply.raw.closed) leave()
   })
 }
 

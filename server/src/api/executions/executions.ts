@@ -7,19 +7,22 @@ import {
   ExecutionSearch,
   ExecutionSearchQuery,
 } from '@carillon/contract/execution.ts'
+import type { Pagination } from '@carillon/contract/pagination.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { type ExecutionQuery, type Executions, totalMax } from '../../ports/executions.ts'
+import { type ExecutionPage, type ExecutionQuery, type Executions, totalMax } from '../../ports/executions.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { Secrets } from '../../ports/secrets.ts'
 import type { SlotLedger } from '../../ports/slot-ledger.ts'
 import { limitOf, paginationOf, readIdCursor, readInstantCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
 import { aJob, anExecution } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { type SealedIds, sealIdsWith } from '../http/sealed-id.ts'
 import { executionStatusWords, readQueryWords } from '../http/words.ts'
 import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../insights/skipped-slots.ts'
 import { toExecution, toExecutionItem, toFoundExecution } from './execution-view.ts'
@@ -30,6 +33,11 @@ export interface ExecutionDeps {
   slotLedger: Pick<SlotLedger, 'listSkips'>
   jobs: Pick<Jobs, 'get'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
+  secrets: Pick<Secrets, 'tokenKey'>
+}
+
+interface SealingDeps extends ExecutionDeps {
+  sealedIds: () => Promise<SealedIds>
 }
 
 /** A query about a single job, with an id that is known to be valid. */
@@ -42,10 +50,11 @@ interface JobQuery {
 const tag = 'executions'
 /** How far back skipped slots are listed when no start is given. */
 const skipsMsDefault = 30 * dayMs
-const nothingFound = { total: 0, next: null }
+const nothingFound = { total: 0, capped: false, next: null }
 
-export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
-  const { executions, graphRuns } = deps
+export function executionRoutes(app: FastifyInstance, routeDeps: ExecutionDeps): void {
+  const deps = { ...routeDeps, sealedIds: sealIdsWith(routeDeps.secrets) }
+  const { executions, graphRuns, sealedIds } = deps
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
@@ -77,13 +86,14 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
         throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
       }
       const { job_id: jobId, worker_id: workerId, tag = null, q = null } = query
-      const ids = { jobId: jobId?.toLowerCase() ?? null, workerId: workerId?.toLowerCase() ?? null }
-      const of = { tenantId, ...ids, tag, q }
+      const named = { jobId: jobId?.toLowerCase() ?? null, workerId: workerId?.toLowerCase() ?? null }
+      const of = { tenantId, ...named, tag, q }
+      const ids = await sealedIds()
       // Without a job there is no list that could be missing; with one that is not there, nothing is found.
-      const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
+      const page = await executions.listExecutions({ ...of, ...conditionsOf(query, ids) })
       return {
         executions: page?.executions.map(toFoundExecution) ?? [],
-        pagination: paginationOf('executions', query, page ?? nothingFound),
+        pagination: sealedPagination(query, page ?? nothingFound, ids),
       }
     },
   )
@@ -110,29 +120,41 @@ async function hasSlots(
 }
 
 async function listExecutions(
-  { executions }: ExecutionDeps,
+  { executions, sealedIds }: SealingDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
+  const ids = await sealedIds()
   const of = { tenantId, jobId, workerId: null, tag: null, q: null }
-  const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
+  const page = await executions.listExecutions({ ...of, ...conditionsOf(query, ids) })
   if (page === null) return null
   return {
     executions: page.executions.map(toExecutionItem),
-    pagination: paginationOf('executions', query, page),
+    pagination: sealedPagination(query, page, ids),
   }
+}
+
+function sealedPagination(
+  query: ExecutionListQuery,
+  page: Pick<ExecutionPage, 'total' | 'capped' | 'next'>,
+  ids: SealedIds,
+): Pagination {
+  const next = page.next === null ? null : ids.seal(page.next)
+  return paginationOf('sealed_executions', query, { ...page, next })
 }
 
 /** The conditions that both lists accept. */
 function conditionsOf(
   query: ExecutionListQuery,
+  ids: SealedIds,
 ): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'workerId' | 'tag' | 'q'> {
+  const sealed = readIdCursor('sealed_executions', query)
   return {
     status: query.status ?? null,
     kind: query.kind ?? null,
     errorType: query.error_type ?? null,
     deadLetter: query.dead_letter ?? null,
     ...readDateRange(query),
-    before: readIdCursor('executions', query),
+    before: sealed === null ? null : ids.open(sealed),
     limit: limitOf(query),
   }
 }

@@ -6,6 +6,7 @@ import { type Answer, refuseWrongMethods } from './allowed-methods.ts'
 import { ApiError } from './api-error.ts'
 import { isOnDrainAllowlist } from './drain-allowlist.ts'
 import { parseJsonBody } from './json-body.ts'
+import { checkHost, type OwnHosts } from './own-hosts.ts'
 import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
 import { buildSerializer } from './serializers.ts'
 import { createValidatorCompiler } from './validators.ts'
@@ -14,6 +15,8 @@ export interface BaseAppOptions {
   isStopping: () => boolean
   /** Answers some of the paths that no route has. Default: all of them are a 404. */
   wrapNotFound?: (notFound: Answer) => Answer
+  /** The only names it answers to; null: to all. */
+  hosts: OwnHosts | null
 }
 
 const bodyBytesMax = 1024 * 1024
@@ -23,7 +26,8 @@ const requestMsMax = 30_000
 const connectionsMax = 25_000
 const paramLengthMax = 256
 
-export function createBaseApp({ isStopping, wrapNotFound = (one) => one }: BaseAppOptions): FastifyInstance {
+export function createBaseApp(options: BaseAppOptions): FastifyInstance {
+  const { isStopping, hosts, wrapNotFound = (one) => one } = options
   const app = fastify({
     bodyLimit: bodyBytesMax,
     requestTimeout: requestMsMax,
@@ -56,6 +60,7 @@ export function createBaseApp({ isStopping, wrapNotFound = (one) => one }: BaseA
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
     }
+    if (hosts !== null) checkHost(request, hosts)
     if (isStopping() && !isOnDrainAllowlist(request))
       throw new ApiError('UNAVAILABLE', 'This server is stopping.')
   })

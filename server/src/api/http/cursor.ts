@@ -7,7 +7,7 @@ import { refuseField } from './problem.ts'
 
 type List =
   | 'jobs'
-  | 'executions'
+  | 'sealed_executions'
   | 'dead_letters'
   | 'skips'
   | 'slots'

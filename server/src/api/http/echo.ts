@@ -31,6 +31,20 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
   })
 }
 
+/** Credentials of jobs, of browsers that come by and of our own calls: only their names are shown. */
+const credentials: ReadonlySet<string> = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'webhook-signature',
+  'x-carillon-token',
+])
+
 function headersOf(request: FastifyRequest): Record<string, string> {
-  return Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
+  return Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      credentials.has(name) ? '***' : String(value),
+    ]),
+  )
 }

@@ -18,6 +18,8 @@ interface Bucket {
 interface Rate {
   perSecond: number
   nowMs: number
+  /** Tokens to take; negative ones are given back. Default 1. */
+  cost?: number
 }
 
 declare module 'fastify' {
@@ -70,17 +72,17 @@ export class TokenBuckets {
   }
 
   take(key: string, rate: Rate) {
-    const { perSecond, nowMs } = rate
+    const { perSecond, nowMs, cost = 1 } = rate
     this.#makeRoom(nowMs)
     const tokens = this.#refilled(key, rate)
-    const taken = tokens >= 1
-    const rest = taken ? tokens - 1 : tokens
+    const taken = tokens >= cost
+    const rest = taken ? tokens - cost : tokens
     this.#recent.set(key, { tokens: rest, countedMs: nowMs })
     return {
       taken,
       left: Math.floor(rest),
-      /** Until the next one, at least 1. */
-      waitSeconds: Math.max(1, Math.ceil((1 - rest) / perSecond)),
+      /** Until as many are there again, at least 1. */
+      waitSeconds: Math.max(1, Math.ceil((cost - rest) / perSecond)),
       /** Until as many are left as can be, at least 1. */
       fullSeconds: Math.max(1, Math.ceil(burstSeconds - rest / perSecond)),
     }

@@ -101,20 +101,41 @@ test('artifacts belong to their tenant, are bounded in number, and take the scop
   assert.equal((await put('a')).statusCode, 200)
 })
 
-test('bundles are received a few at a time, and a client that disconnects frees its capacity', async (t) => {
-  const { app } = await setup(t)
+test('bundles are received a few at a time of each tenant, and a client that disconnects frees its place', async (t) => {
+  const { app, call } = await setup(t)
   const url = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
-  const headers = { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/gzip' }
-  const put = () => fetch(`${url.origin}/api/v1/artifacts/a`, { method: 'PUT', headers, body: bundle })
-  const head = [
-    'PUT /api/v1/artifacts/slow HTTP/1.1',
-    `host: ${url.host}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    'content-length: 1000',
-  ].join('\r\n')
-  const sockets = Array.from({ length: 8 }, () => connect(Number(url.port), '127.0.0.1'))
-  for (const socket of sockets) socket.write(`${head}\r\n\r\nsome of it`)
-  await until(async () => ((await put()).status === 503 ? true : null), 'there is no room')
+  const type = { 'content-type': 'application/gzip' }
+  const put = async (who: { authorization: string }) => {
+    const headers = { ...type, ...who }
+    const answer = await fetch(`${url.origin}/api/v1/artifacts/a`, { method: 'PUT', headers, body: bundle })
+    const { code = 'none' } = (await answer.json()) as { code?: string }
+    return { status: answer.status, code, retryAfter: answer.headers.get('retry-after') }
+  }
+  /** Uploads that send a part of their body and no more. */
+  const startSlow = (who: { authorization: string }, count: number) => {
+    const head = [
+      'PUT /api/v1/artifacts/slow HTTP/1.1',
+      `host: ${url.host}`,
+      ...Object.entries({ ...type, ...who }).map(([name, value]) => `${name}: ${value}`),
+      'content-length: 1000',
+    ].join('\r\n')
+    const sockets = Array.from({ length: count }, () => connect(Number(url.port), '127.0.0.1'))
+    for (const socket of sockets) socket.write(`${head}\r\n\r\nsome of it`)
+    return sockets
+  }
+  const [greedy, victim] = await Promise.all(
+    ['greedy', 'victim'].map(async (name) => (await addKey(call, await addTenant(call, name))).headers),
+  )
+  const sockets = startSlow(greedy!, 8)
+  const refused = await until(async () => {
+    const answer = await put(greedy!)
+    return answer.status === 429 ? answer : null
+  }, 'the tenant has used its share')
+  assert.deepEqual(refused, { status: 429, code: 'TENANT_SHARE_USED', retryAfter: '1' })
+  assert.equal((await put(victim!)).status, 201)
+  const operator = { authorization: `Bearer ${operatorKey}` }
+  sockets.push(...startSlow(operator, 6))
+  await until(async () => ((await put(victim!)).code === 'SERVER_FULL' ? true : null), 'there is no place')
   for (const socket of sockets) socket.destroy()
-  await until(async () => ((await put()).status === 200 ? true : null), 'there is room again')
+  await until(async () => ((await put(victim!)).status === 200 ? true : null), 'there is a place again')
 })

@@ -4,6 +4,7 @@ import { Artifact, ArtifactList, ArtifactListQuery, BUNDLE_TYPES } from '@carill
 import { artifactIdForm } from '@carillon/contract/executors/artifact.ts'
 import { checksumForm } from '@carillon/contract/expected.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
 import type { StorePorts } from '../../ports/store.ts'
@@ -12,9 +13,13 @@ import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/curso
 import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { takePlace } from '../http/take-place.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
-export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts'> {}
+export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts'> {
+  /** Whether a second tenant exists. */
+  isShared: () => boolean
+}
 
 const tag = 'artifacts'
 const idPattern = new RegExp(artifactIdForm.pattern)
@@ -81,7 +86,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
         200: { ...Artifact, description: 'It existed already; this is its new content.' },
         201: { ...Artifact, description: 'Created.' },
       },
-      options: { onRequest: boundUploads() },
+      options: { onRequest: boundUploads(deps.isShared) },
     }),
     async (request, reply) => {
       const { tenantId, caller, params, query } = request
@@ -120,17 +125,13 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
   )
 }
 
-function boundUploads() {
-  let uploads = 0
-  return async (_request: FastifyRequest, reply: FastifyReply) => {
-    if (uploads >= uploadsMax) {
-      throw new ApiError('UNAVAILABLE', `This server already receives ${uploadsMax} bundles.`)
-    }
-    uploads += 1
+function boundUploads(isShared: () => boolean) {
+  const shares = new TenantShares({ placesMax: uploadsMax, isShared })
+  return async ({ caller }: FastifyRequest, reply: FastifyReply) => {
+    const { leave } = takePlace(shares, caller, 'bundles arriving')
     // Also when the client goes away in the middle of it.
-    reply.raw.once('close', () => {
-      uploads -= 1
-    })
+    reply.raw.once('close', leave)
+    if (reply.raw.closed) leave()
   }
 }
 

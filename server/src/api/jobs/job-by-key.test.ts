@@ -67,6 +67,10 @@ test('masked header values stand for the stored ones', async (t) => {
   const { headers } = (await memory.jobs.get(defaultTenantId, jobId))!.execution as HttpExecution
   assert.deepEqual(headers, { 'x-a': 'secret', 'X-B': 'b' })
   assertProblem(await put(withHeaders({ 'X-C': '***' })), 'INVALID_REQUEST', '/execution/headers/X-C')
+  const moved = { ...execution, callback_url: 'http://other.example/', headers: { 'x-a': '***', 'X-B': 'b' } }
+  const refused = await put({ ...request, execution: moved })
+  assertProblem(refused, 'INVALID_REQUEST', '/execution/headers/x-a')
+  assert.equal(refused.json().errors.length, 1)
 })
 
 test('If-Match and If-None-Match hold for existing and for missing jobs', async (t) => {

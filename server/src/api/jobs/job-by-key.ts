@@ -44,7 +44,7 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
     '/jobs/by-key/:key',
     writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
-        'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value. Other spellings are read as with `POST /jobs`.',
+        'Fields that the body leaves out get their defaults. If nothing changes, the job keeps its version. A header value of `***` keeps the stored value, as long as the scheme, host and port of `callback_url` stay the same. Other spellings are read as with `POST /jobs`.',
       params: { type: 'object', properties: { key: { type: 'string', ...jobKeyForm } } },
       headers: putHeaders,
       body: JobRequest,

@@ -72,6 +72,33 @@ test('header values stay unless they are given, under any case of their names', 
   assertProblem(unknown, 'INVALID_REQUEST', '/execution/headers/X-C')
 })
 
+test('header values belong to the origin that they were given for', async (t) => {
+  const { patch, send, storedHeaders } = await setup(t)
+  await patch({ execution: { headers: { 'X-B': 'b' } } })
+  const stored = { 'X-A': 'secret', 'X-B': 'b' }
+  const others = ['http://other.example/', 'http://127.0.0.1:7421/echo', 'https://127.0.0.1:7420/echo']
+  for (const callback_url of others) {
+    for (const headers of [undefined, { 'X-A': '***' }, { 'x-a': '***', 'X-B': '***', 'X-C': 'c' }]) {
+      const answer = await send({ execution: { callback_url, ...(headers && { headers }) } })
+      assertProblem(answer, 'INVALID_REQUEST')
+      const pointers = answer.json().errors.map((one: { pointer: string }) => one.pointer.toLowerCase())
+      assert.deepEqual(pointers.toSorted(), ['/execution/headers/x-a', '/execution/headers/x-b'])
+      assert.match(answer.json().detail, /is stored for another target: send the value again/)
+    }
+    assertProblem(
+      await send({ execution: { callback_url, headers: { 'X-A': 'again' } } }),
+      'INVALID_REQUEST',
+      '/execution/headers/X-B',
+    )
+  }
+  assert.deepEqual(await storedHeaders(), stored)
+  await patch({ execution: { callback_url: 'http://127.0.0.1:7420/elsewhere' } })
+  assert.deepEqual(await storedHeaders(), stored)
+  const headers = { 'X-A': 'again', 'X-B': null }
+  await patch({ execution: { callback_url: others[0], headers } })
+  assert.deepEqual(await storedHeaders(), { 'X-A': 'again' })
+})
+
 test('a patch that changes nothing makes no version', async (t) => {
   const { patch } = await setup(t)
   const same = { name: 'a', schedule: { cron_expression: '0 9 * * *' }, execution: { payload: { b: 2 } } }

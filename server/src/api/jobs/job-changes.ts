@@ -33,7 +33,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
     '/jobs/:job_id',
     writeRoute('jobs', 'write', 'Change a job', {
       description:
-        'Executions that have already fired run the old version; a new schedule applies from now on. A header value of `***` keeps the stored value. The response is the job; its version stays the same if nothing changed. Other spellings are read as with `POST /jobs`.',
+        'Executions that have already fired run the old version; a new schedule applies from now on. A header value of `***` keeps the stored value, as long as the scheme, host and port of `callback_url` stay the same. The response is the job; its version stays the same if nothing changed. Other spellings are read as with `POST /jobs`.',
       headers: ifMatchRequired,
       consumes: ['application/json', mergePatch],
       body: JobPatch,

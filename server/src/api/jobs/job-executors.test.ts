@@ -127,6 +127,11 @@ test('a change within the type is merged; variables that are shown as stars keep
   assertProblem(await patch(jobId, { env: { D: '***' } }), 'INVALID_REQUEST', '/execution/env/D')
   // Unlike names of headers, names of variables are case-sensitive.
   assertProblem(await patch(jobId, { env: { token: '***' } }), 'INVALID_REQUEST', '/execution/env/token')
+  const headers = { A: '***' }
+  const http = { type: 'http', callback_url: 'http://a.example/', headers }
+  assertProblem(await patch(jobId, http), 'INVALID_REQUEST', '/execution/headers/A')
+  // Variables belong to the program that they were given for.
+  assertProblem(await patch(jobId, { command: '/usr/bin/env' }), 'INVALID_REQUEST', '/execution/env/TOKEN')
   const none = { total_timeout_seconds: null }
   await patch(jobId, { total_timeout_seconds: 60 })
   assert.equal((await stored(jobId)).total_timeout_seconds, 60)

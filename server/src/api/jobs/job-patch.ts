@@ -1,15 +1,16 @@
 // Applies a change to a job, before it is validated: the job in the form in which it could be sent, and a JSON merge
 // patch (RFC 7396) applied to it.
-import { EXECUTORS, pairsOf } from '@carillon/contract/executors/list.ts'
+import { EXECUTOR_FACTS, EXECUTORS, pairsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { asGiven } from '../../domain/jobs/clock-rule.ts'
 import { type Execution, type Executor, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
+import { checkCallbackUrl } from '../../lib/http/callback-url.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
-import { hiddenValue } from './job-view.ts'
+import { Refusals } from '../http/refusals.ts'
+import { hiddenValue, toShown } from './job-view.ts'
 
 type Fields = Record<string, unknown>
-type Texts = Readonly<Record<string, string>>
 type FieldsGiven = JobRequest['execution']
 type Pairs = ReturnType<typeof pairsOf>[number]
 
@@ -26,7 +27,7 @@ export function applyPatch(job: JobView, patch: Fields): unknown {
   return mergePatch(base, patch)
 }
 
-/** The job as a request that would make it, with the values that are not shown. */
+/** The job as a request that would leave it as it is: values that are never read back are given as they are shown. */
 function requestOf(job: JobView): JobRequest {
   const { execution, key, description, misfireWindowSeconds, concurrencyLimit, concurrencyKey } = job
   return {
@@ -35,7 +36,7 @@ function requestOf(job: JobView): JobRequest {
     ...(description !== null && { description }),
     ...(hasSchedule(job) && { schedule: asGiven(job) }),
     depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
-    execution: { ...execution } as JobRequest['execution'],
+    execution: hideValues(execution as FieldsGiven, execution.type),
     retry_policy: { ...job.retryPolicy },
     priority: job.priority,
     tags: [...job.tags],
@@ -49,30 +50,60 @@ function requestOf(job: JobView): JobRequest {
   }
 }
 
-/** A value that is given as it is shown stands for the one that is stored; null: nothing is. */
+function hideValues(execution: FieldsGiven, type: Executor): FieldsGiven {
+  const hidden = { ...execution }
+  for (const { name } of pairsOf(type)) {
+    const pairs = execution[name]
+    if (pairs !== undefined) hidden[name] = toShown(pairs)
+  }
+  return hidden
+}
+
+/**
+ * A value that is given as it is shown stands for the one that is stored; null: nothing is. A stored value belongs to the
+ * target that it was given for: a client that may write must not learn it by having it sent to another one.
+ */
 export function revealValues(request: JobRequest, stored: Execution | null): JobRequest {
   const execution = { ...request.execution }
+  const refusals = new Refusals()
+  const isMoved = stored !== null && hasOtherTarget(execution, stored as FieldsGiven)
   for (const field of EXECUTORS.flatMap(pairsOf)) {
     const given = execution[field.name]
-    if (given !== undefined) execution[field.name] = revealTexts(given, field, stored as FieldsGiven | null)
+    if (given === undefined) continue
+    const known = knownOf(field, stored as FieldsGiven | null)
+    const reveal = (name: string, value: string): string => {
+      if (value !== hiddenValue) return value
+      const kept = known.get(keyIn(field, name))
+      if (kept !== undefined && !isMoved) return kept
+      const pointer = `/execution/${field.name}/${escapePointer(name)}`
+      refusals.add(refuseField(pointer, kept === undefined ? noneStored : storedForAnother))
+      return value
+    }
+    execution[field.name] = Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [name, reveal(name, value)]),
+    )
   }
+  refusals.throwAny()
   return { ...request, execution }
 }
 
-function revealTexts(given: Texts, field: Pairs, stored: FieldsGiven | null): Record<string, string> {
-  const known = new Map(
+const noneStored = `is ${hiddenValue}, which stands for a stored value; there is none, so send the value itself`
+const storedForAnother = 'is stored for another target: send the value again, or null to remove it'
+
+/** An address that is none is refused later, with its own error. */
+function hasOtherTarget(given: FieldsGiven, stored: FieldsGiven): boolean {
+  const type = given.type ?? 'http'
+  if (type !== stored.type) return true
+  const { target } = EXECUTOR_FACTS[type]
+  const [now, before] = [String(given[target]), String(stored[target])]
+  if (type !== 'http') return now !== before
+  return checkCallbackUrl(now) === null && new URL(now).origin !== new URL(before).origin
+}
+
+function knownOf(field: Pairs, stored: FieldsGiven | null): ReadonlyMap<string, string> {
+  return new Map(
     Object.entries(stored?.[field.name] ?? {}).map(([name, value]) => [keyIn(field, name), value]),
   )
-  const revealed: Record<string, string> = {}
-  for (const [name, value] of Object.entries(given)) {
-    const kept = value === hiddenValue ? known.get(keyIn(field, name)) : value
-    if (kept === undefined) {
-      const detail = `is ${hiddenValue}, which stands for a stored value; there is none, so send the value itself`
-      throw refuseField(`/execution/${field.name}/${escapePointer(name)}`, detail)
-    }
-    revealed[name] = kept
-  }
-  return revealed
 }
 
 /** Header names are the same in any case. */

@@ -79,11 +79,12 @@ function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
 
 function showExecution(execution: Execution): Job['execution'] {
   const shown = { ...execution } as Job['execution']
-  for (const { name } of pairsOf(execution.type)) shown[name] = hideValues(shown[name] ?? {})
+  for (const { name } of pairsOf(execution.type)) shown[name] = toShown(shown[name] ?? {})
   return shown
 }
 
-function hideValues(texts: Readonly<Record<string, string>>): Record<string, string> {
+/** Values that are never read back, as they are shown. */
+export function toShown(texts: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.keys(texts).map((name) => [name, hiddenValue]))
 }
 

@@ -21,6 +21,7 @@ function setup() {
   const held = new Map<string, string>()
   let wake = () => {}
   let stopping = false
+  let sharing = false
   let made = 0
   const take = (suspect: boolean, workerId: string) => {
     const executionId = `execution-${++made}`
@@ -34,6 +35,7 @@ function setup() {
     clock: world.clock,
     timers: world.timers,
     isStopping: () => stopping,
+    isShared: () => sharing,
     wakeup: {
       on: (_topic: string, listener: () => void) => {
         wake = listener
@@ -83,9 +85,13 @@ function setup() {
   }
   const desk = new LongPollClaims(deps)
   const unclaimed: Claimed[] = []
-  const claim = (workerId: string, { handlers = ['a'], labels = [] as string[], ...rest }: Wish = {}) =>
+  const claim = (
+    workerId: string,
+    { tenantId: of = tenantId, handlers = ['a'], labels = [] as string[], ...rest }: Wish = {},
+  ) =>
     desk.claim({
-      worker: { workerId, tenantId, handlers, labels },
+      worker: { workerId, tenantId: of, handlers, labels },
+      operator: false,
       limit: 10,
       waitMs: 20_000,
       signal: new AbortController().signal,
@@ -99,9 +105,13 @@ function setup() {
   const stop = () => {
     stopping = true
   }
+  const share = () => {
+    sharing = true
+  }
   return {
     world,
     deps,
+    share,
     desk,
     claim,
     enqueue,
@@ -116,7 +126,7 @@ function setup() {
   }
 }
 
-type Wish = Partial<Omit<ClaimWish, 'worker'>> & { handlers?: string[]; labels?: string[] }
+type Wish = Partial<Omit<ClaimWish, 'worker'> & ClaimWish['worker']>
 const sizeOf = ({ live }: Claimed) => live.length
 
 test('an execution that waits already is claimed at once', async () => {
@@ -277,11 +287,60 @@ test('a stopping server sends all away with nothing, and so does a closed desk',
   assert.equal(desk.parked, 0)
 })
 
-test('more claims than it has room for are refused for a moment', async () => {
+test('more claims than tenants have room for are refused for a moment, with places left for operators', async () => {
   const { claim, desk } = setup()
-  for (let n = 0; n < parkedMax; n++) void claim(`w${n}`)
-  assert.throws(() => claim('one more'), { code: 'UNAVAILABLE', retryAfterSeconds: 1 })
+  for (let n = 0; n < parkedMax * 0.9; n++) void claim(`w${n}`)
+  assert.throws(() => claim('one more'), {
+    code: 'SERVER_FULL',
+    message: /^All tenants together have 10800 claims waiting/,
+    retryAfterSeconds: 1,
+  })
+  void claim('an operator', { operator: true })
+  assert.equal(desk.parked, parkedMax * 0.9 + 1)
   desk.close()
+})
+
+test('while there are other tenants, one tenant has a quarter of the waiting claims', async () => {
+  const { claim, desk, share } = setup()
+  share()
+  for (let n = 0; n < parkedMax / 4; n++) void claim(`w${n}`)
+  assert.throws(() => claim('one more'), {
+    code: 'TENANT_SHARE_USED',
+    message: /^The tenant has 3000 claims waiting at this server/,
+    retryAfterSeconds: 1,
+  })
+  void claim('a worker of another tenant', { tenantId: '00000000-0000-7000-8000-000000000002' })
+  assert.equal(desk.parked, parkedMax / 4 + 1)
+  desk.close()
+  assert.equal(desk.parked, 0)
+})
+
+test('a worker that claims again gets the executions, and its claim before ends with nothing', async () => {
+  const { claim, desk, enqueue, world } = setup()
+  const former = claim('w')
+  await world.advance(10)
+  const latter = claim('w')
+  assert.equal(sizeOf(await former), 0)
+  assert.equal(desk.parked, 1)
+  enqueue(routeOf('a'))
+  assert.equal(sizeOf(await latter), 1)
+  assert.equal(desk.parked, 0)
+})
+
+test('executions claimed for a worker that has claimed again meanwhile are handed back', async () => {
+  const { claim, deps, unclaimed, waiting, world } = setup()
+  waiting.set(routeOf('a'), 1)
+  const { claim: take } = deps.queue
+  let latter: Promise<Claimed> | null = null
+  deps.queue.claim = (order) => {
+    deps.queue.claim = take
+    latter = claim('w', { waitMs: 0 })
+    return take(order)
+  }
+  assert.equal(sizeOf(await claim('w')), 0)
+  await world.advance(0)
+  assert.deepEqual(unclaimed.map(sizeOf), [1])
+  assert.equal(sizeOf(await latter!), 0)
 })
 
 test('a full worker is not asked about again before a second is over, unless it reports', async () => {

@@ -3,13 +3,14 @@
 // would be missed by another process: claimed executions are held in the store, under the worker's name.
 import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.ts'
 import { suspectHost } from '../../domain/queue/route.ts'
+import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Claimed, ClaimOrder, Queue } from '../../ports/queue.ts'
 import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
-import { ApiError } from '../http/api-error.ts'
+import { takePlace } from '../http/take-place.ts'
 import { SuspectsInFlight } from './suspects-in-flight.ts'
 
 export interface LongPollDeps {
@@ -20,10 +21,14 @@ export interface LongPollDeps {
   routes: Routes
   wakeup: WakeupSource
   isStopping: () => boolean
+  /** Whether a second tenant exists. */
+  isShared: () => boolean
 }
 
 export interface ClaimWish {
   worker: { workerId: string; tenantId: string; handlers: readonly string[]; labels: readonly string[] }
+  /** Whether its key is an operator's. */
+  operator: boolean
   /** Executions, at most. */
   limit: number
   /** How long to wait when there is nothing. */
@@ -34,8 +39,8 @@ export interface ClaimWish {
   onUnclaimed: (claimed: Claimed) => void
 }
 
-/** Every worker that a tenant may have, at one server. */
-export const parkedMax = 10_000
+/** Every worker that a single tenant may have (10,000), at one server, beside the tenth that is kept for operators. */
+export const parkedMax = 12_000
 /** The floor: a hint that was lost costs at most this. */
 const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
@@ -51,6 +56,7 @@ const nothing: Claimed = { batches: [], live: [] }
 
 interface Parked {
   wish: ClaimWish
+  place: Place
   /** Grows with each arrival. */
   arrival: number
   prefixes: readonly string[]
@@ -74,6 +80,9 @@ export class LongPollClaims {
   readonly #suspects: SuspectsInFlight
   /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
+  /** The same by worker: each has one. */
+  readonly #byWorker = new Map<string, Parked>()
+  readonly #shares: TenantShares
   /** The same by the prefixes of their routes: a look has nothing to do with the others. */
   readonly #byPrefix = new Map<string, Set<Parked>>()
   /** By worker with a parked claim: it was full, and is not asked about before this time or until it reports. */
@@ -89,6 +98,7 @@ export class LongPollClaims {
 
   constructor(deps: LongPollDeps) {
     this.#deps = deps
+    this.#shares = new TenantShares({ placesMax: parkedMax, isShared: deps.isShared })
     this.#suspects = new SuspectsInFlight(deps.attempts)
     deps.wakeup.on('queue', () => this.#wake())
   }
@@ -97,17 +107,22 @@ export class LongPollClaims {
     return this.#parked.size
   }
 
-  /** Resolves with the claimed executions, or with nothing when the time is over. */
+  /**
+   * Resolves with the claimed executions, or with nothing when the time is over. A worker has one claim here: a later
+   * one ends the one before with nothing. The later one is the one to keep, as the connection of a worker that
+   * reconnects may have broken without our knowing, and the claim on it would take executions that never arrive.
+   */
   claim(wish: ClaimWish): Promise<Claimed> {
     if (this.#isClosed || wish.signal.aborted) return Promise.resolve(nothing)
-    if (this.#parked.size >= parkedMax) {
-      const detail = `This server has ${parkedMax} claims waiting already.`
-      throw new ApiError('UNAVAILABLE', detail, [], { retryAfterSeconds: 1 })
-    }
+    const former = this.#byWorker.get(wish.worker.workerId)
+    if (former !== undefined) this.#settle(former, nothing)
+    const holder = { tenantId: wish.worker.tenantId, operator: wish.operator }
+    const place = takePlace(this.#shares, holder, 'claims waiting')
     const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
     const { tenantId, handlers, labels } = wish.worker
     const parked: Parked = {
       wish,
+      place,
       arrival: this.#arrivals++,
       prefixes: handlers.map((handler) => handlerRoutePrefix(tenantId, handler)),
       labels: new Set(labels),
@@ -284,6 +299,7 @@ export class LongPollClaims {
 
   #park(parked: Parked): void {
     this.#parked.add(parked)
+    this.#byWorker.set(parked.wish.worker.workerId, parked)
     for (const prefix of parked.prefixes) {
       const waiting = this.#byPrefix.get(prefix)
       if (waiting === undefined) this.#byPrefix.set(prefix, new Set([parked]))
@@ -294,6 +310,8 @@ export class LongPollClaims {
   /** Whether it was parked. */
   #leave(parked: Parked): boolean {
     if (!this.#parked.delete(parked)) return false
+    parked.place.leave()
+    this.#byWorker.delete(parked.wish.worker.workerId)
     this.#fullUntilMs.delete(parked.wish.worker.workerId)
     for (const prefix of parked.prefixes) {
       const waiting = this.#byPrefix.get(prefix)

@@ -39,17 +39,18 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
     route('workers', 'operate', 'Claim executions to run', {
       counted: 'apart',
       description:
-        'A worker holds claimed executions until it reports their results or dies. Do not simply repeat the request: after a lost response send `running`.',
+        'A worker holds claimed executions until it reports their results or dies. It has one claim at a time: a later one ends the claim that still waits, with no executions. Do not simply repeat the request: after a lost response send `running`.',
       body: ClaimRequest,
       answer: ClaimReply,
     }),
-    async ({ tenantId, body }, reply): Promise<ClaimReply> => {
+    async ({ tenantId, caller, body }, reply): Promise<ClaimReply> => {
       const worker = await requireWorker(workers, tenantId, body.worker_id)
       const limit = await roomOf(deps, worker, body)
       if (worker.status === 'DRAINING' || limit <= 0) return { executions: [] }
       const handBack = (claimed: readonly OneClaimed[]) => void returnThese(deps, worker, claimed)
       const signal = closeSignal(reply)
       const claimed = await claim(deps, worker, {
+        operator: caller.operator,
         limit,
         waitMs: (body.wait_seconds ?? 0) * 1_000,
         signal,
