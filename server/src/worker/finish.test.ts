@@ -51,6 +51,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
         version: '1.2.3',
         queue,
         peers: ports.peers,
+        tenants: ports.tenants,
         leases: ports.leases,
         onEnded() {},
         onClaimed() {},

@@ -37,7 +37,7 @@ async function setup({ capacity = 800 } = {}) {
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', queue, peers: ports.peers, leases: ports.leases },
-        graphRuns: ports.graphRuns,
+        ...{ graphRuns: ports.graphRuns, tenants: ports.tenants },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onClaimed() {}, onFinished() {} },
       },
