@@ -23,7 +23,12 @@ export interface NowFacts {
   now: EpochMs
   underWay: UnderWay
   /** Workers that are alive and may take executions of the job. */
-  workers: { count: number; free: number }
+  workers: {
+    count: number
+    free: number
+    /** Executions of the tenant that they run, if they leave it no place while other tenants have jobs; null: they do. */
+    shareHeld: number | null
+  }
   /** The latest slot up to now, and its fate. */
   last: { slot: EpochMs; status: WhyStatus; reason: WhyReason | null; executionId: string | null } | null
   /** The first slot to come, with when it fires; `exclusion` names the entry that excludes it. */
@@ -89,7 +94,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
-  const { count, free } = facts.workers
+  const { count, free, shareHeld } = facts.workers
   if (count === 0) {
     return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
@@ -104,6 +109,10 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   if (free <= 0) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
     return told(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
+  }
+  if (shareHeld !== null) {
+    const share = `its tenant has ${shareHeld} under way, its share of the workers while other tenants have jobs`
+    return told(`It waits: ${nameOf(one)} ${since}, but ${share}.`, 'tenant_share')
   }
   return told(`It waits: ${nameOf(one)} ${since} and is in the queue of the workers.`, 'queued')
 }
