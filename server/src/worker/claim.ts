@@ -13,6 +13,7 @@
 // to fire, lanes other than the shared one are claimed from only now and then, at most a batch at a time.
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
 import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
+import { tenantOfKey } from '../domain/queue/host-gate.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { suspectHost } from '../domain/queue/route.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -173,8 +174,12 @@ export class Claimer {
       : freeNow
     let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? freeNow : Math.ceil(freeNow / 2))
     let left = freeNow
+    const shares = inFlight.measureShares(freeNow)
     const hosts = waiting.hosts.flatMap((host) => {
-      const count = Math.min(forHosts, this.#roomOf(host, nowMs))
+      const tenantId = tenantOfKey(host)
+      const tenantRoom = tenantId === null ? forHosts : (shares?.roomOf(tenantId) ?? forHosts)
+      const count = Math.min(forHosts, tenantRoom, this.#roomOf(host, nowMs))
+      if (tenantId !== null) shares?.take(tenantId, count)
       forHosts -= count
       left -= count
       return count > 0 ? [{ host, count }] : []
@@ -183,7 +188,7 @@ export class Claimer {
       free: Math.min(left, share),
       capacity: inFlight.capacity,
       inFlight: (lane: string) => inFlight.tenants.inFlight(lane),
-      shares: inFlight.measureShares(left),
+      shares,
     }
     const lanes = share === 0 ? [] : this.#holdBack(this.#share.split(waiting.lanes, room))
     const claimed = lanes.length + hosts.length === 0 ? 'idle' : await this.#claim({ ...order, lanes, hosts })

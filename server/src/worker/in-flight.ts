@@ -95,13 +95,13 @@ export class InFlight {
 
   constructor(deps: InFlightDeps, options: InFlightOptions) {
     const { capacity, runningMax = capacity, limitsLong = true } = options
-    const { cancelGraceMs = cancelGraceMsDefault } = options
     this.#deps = deps
-    this.#cancelGraceMs = cancelGraceMs
+    this.#cancelGraceMs = options.cancelGraceMs ?? cancelGraceMsDefault
     this.#capacity = capacity
     this.tenants = new TenantPlaces({ capacity, limitsLong })
     this.#runningMax = runningMax
-    this.gate = new HostGate({ capPerHost: hostCapOf(capacity) })
+    const isShared = () => this.tenants.isShared
+    this.gate = new HostGate({ capPerHost: hostCapOf(capacity), isShared })
   }
 
   get size(): number {
@@ -372,9 +372,11 @@ export class InFlight {
     // The execution was ended by force and has left its host: the end of its call comes too late.
     if (held.status !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
+    const nowMs = this.#deps.clock.monotonicMs()
+    const other = host === noHost ? null : this.gate.waitingBeside(host, nowMs)
+    if (other !== null) this.#pumpHost(other)
     this.#pumpHost(host)
     if (!this.#executions.has(held)) return
-    const nowMs = this.#deps.clock.monotonicMs()
     this.#endings.count(nowMs)
     const heldMs = nowMs - held.claimedMs
     this.tenants.countEnd(held.prepared.tenantId, nowMs, heldMs)

@@ -79,3 +79,23 @@ test('of the places for commands one is left for another tenant', async (t) => {
     [execution],
   )
 })
+
+test("failing calls of one tenant at a host do not delay another tenant's call there", async (t) => {
+  const { start, hog, quiet, createJob, trigger, triggerMany, turn, pass, world } = await setup(t)
+  const url = 'https://common.example'
+  world.http.answer(url, ({ headers }) => ({ status: headers['x-tenant'] === 'quiet' ? 200 : 500 }))
+  const create = (tenantId: string, headers: Record<string, string>) =>
+    createJob({ tenantId, execution: { ...http, headers, callback_url: `${url}/` } })
+  const worker = await start({}, { capacity: 800 })
+  const job = await create(quiet, { 'x-tenant': 'quiet' })
+  await triggerMany(60, () => create(hog, {}))
+  await turn(worker)
+  await pass(worker, 300)
+  assert.equal(worker.inFlight.gate.openHosts().length, 1, 'its circuit is open for the hog')
+  const before = world.http.sent.length
+  await trigger(job)
+  await turn(worker)
+  const sent = world.http.sent.slice(before).filter(({ request }) => request.headers['x-tenant'] === 'quiet')
+  assert.equal(sent.length, 1)
+  assert.equal(worker.inFlight.gate.openHosts().length, 1)
+})

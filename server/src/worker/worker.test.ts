@@ -4,6 +4,7 @@ import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
 import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { batchIdOf } from '../domain/queue/execution.ts'
+import { hostKeyOf } from '../domain/queue/host-gate.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { attemptFinished, attemptRefused } from '../telemetry/events.ts'
@@ -359,7 +360,7 @@ test('a single execution that waits 200 ms for its host goes back and waits ther
   const { state, host, attempt } = store.live.get(second)!
   assert(job.execution.type === 'http')
   const { hostname } = new URL(job.execution.callback_url)
-  assert.deepEqual({ state, host, attempt }, { state: 'ready', host: hostname, attempt: 0 })
+  assert.deepEqual([state, host, attempt], ['ready', hostKeyOf(hostname, defaultTenantId), 0])
   await run([worker], 12_000)
   assert.deepEqual([await statusOf(first), await statusOf(second)], ['SUCCEEDED', 'SUCCEEDED'])
   assert.equal(sentFor(second).length, 1)

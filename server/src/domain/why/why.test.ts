@@ -168,7 +168,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'tenant_share',
   ],
   [
-    under({ ...ready, host: 'example.com' }),
+    under({ ...ready, host: 'example.com 01a1ef11-9bde-7000-b7cf-8026c46b3306' }),
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its target example.com has the maximum number of concurrent calls.',
     'PENDING',
     'target_busy',

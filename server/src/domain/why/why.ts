@@ -4,6 +4,7 @@ import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { JobView } from '../jobs/job.ts'
+import { hostOfKey } from '../queue/host-gate.ts'
 import { suspectHost } from '../queue/route.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import { dependentText, type GraphFacts, type OpenRun, openText } from './why-graph.ts'
@@ -103,7 +104,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
   }
   if (one.host !== null) {
-    const busy = `its target ${shorten(one.host)} has the maximum number of concurrent calls`
+    const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
   if (free <= 0) {
