@@ -24,6 +24,7 @@ export const WHY_REASONS = [
   'concurrency_key',
   'no_worker',
   'capacity',
+  'tenant_share',
   'target_busy',
   'suspect',
   'queued',

@@ -53,12 +53,12 @@ export function setupInFlight({
     return {
       ...{ executionId: `${host} ${++made}`, jobId: `job ${made}`, version: 1, kind: 'slot', lane },
       ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
-      ...{ prepared: { host } as Prepared, bodyOverride: null, idempotencyKey: null },
+      ...{ prepared: { host, tenantId: lane } as Prepared, bodyOverride: null, idempotencyKey: null },
       ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
       ...{ runId: null, parents: [] },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
       ...{ status: 'queued', startedAt: null, end: null, abort: null },
-      ...{ cancelledMs: null, isOver: false, leaving: false },
+      ...{ cancelledMs: null, isOver: false, isBeyondShare: false, leaving: false },
     }
   }
   /** Adds single executions of a host. */

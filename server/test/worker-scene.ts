@@ -74,11 +74,18 @@ export async function setupWorker(t: TestContext) {
     changes: Partial<WorkerDeps> = {},
     options: Partial<WorkerOptions> = {},
   ): Promise<Worker> {
-    const { attempts, logs, secrets, leases, graphRuns, peers } = ports
+    const { attempts, logs, secrets, leases, graphRuns, peers, tenants } = ports
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', publicUrl: () => null, queue, attempts, logs, secrets, leases },
-        ...{ graphRuns, peers, onEnded() {}, onClaimed() {}, onFinished: (one) => void after.push(one) },
+        ...{
+          graphRuns,
+          peers,
+          tenants,
+          onEnded() {},
+          onClaimed() {},
+          onFinished: (one) => void after.push(one),
+        },
         ...changes,
       },
       { labels: [], capacity: 80, outageMs: 300_000, ...options },

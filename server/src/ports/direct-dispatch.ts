@@ -3,8 +3,11 @@
 import type { Claimed } from './queue.ts'
 
 export interface DirectDispatch {
-  /** Reserves room for `count` executions. Null: the worker has no room, or may not claim now. */
-  reserve(count: number): Reservation | null
+  /**
+   * Reserves room for `count` executions of these tenants. Null: the worker has no room, one of the tenants is at its share
+   * of the worker, or the worker may not claim now.
+   */
+  reserve(count: number, tenantIds: readonly string[]): Reservation | null
 }
 
 /** The worker that claims on insert, and the route of the executions that it may claim. */

@@ -137,8 +137,11 @@ export type Ending =
   | { kind: 'running'; startedAt: EpochMs; deadline: EpochMs }
   /** Its target accepted it and will report the result: it no longer has a worker, only a deadline. */
   | { kind: 'awaiting'; startedAt: EpochMs; deadline: EpochMs }
-  /** Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. */
-  | { kind: 'unstarted'; host: string | null }
+  /**
+   * Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. `toOwnLane`: it moves
+   * from the shared lane to the lane of its tenant, which is at its share of a worker.
+   */
+  | { kind: 'unstarted'; host: string | null; toOwnLane?: boolean }
 
 export interface FinishAnswer {
   missing: string[]

@@ -6,6 +6,8 @@ export interface Tenants {
   get(tenantId: string): Promise<Tenant | null>
   /** Newest first, behind `before` (a tenant id). */
   list(query: { before: string | null; limit: number }): Promise<TenantPage>
+  /** How many tenants have jobs, or had some before they were deleted; counted up to `max`. */
+  countWithJobs(max: number): Promise<number>
   /** Absent fields stay unchanged. */
   change(tenantId: string, changes: { name?: string; tier?: string }): Promise<TenantOutcome | 'not_found'>
 }

@@ -10,8 +10,18 @@ export interface Workers {
   count(of: { tenantId: string | null }): Promise<WorkerCounts>
   /** Registered workers of a tenant, silent ones included; counted up to `workersPerTenantMax`. */
   countRegistered(tenantId: string): Promise<number>
+  /** Executions of each tenant that these workers run, without the ones claimed within the last moments. */
+  countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]>
   /** Forgets workers that are gone and were shown for long enough; returns how many. */
   prune(limit: number): Promise<number>
+}
+
+export interface HeldOfTenant {
+  workerId: string
+  tenantId: string
+  held: number
+  /** The ones that began more than `longMs` ago. */
+  long: number
 }
 
 /** Without its load, which must be counted. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup as setupFire } from '../../test/fire-scene.ts'
 import { serverRoute } from '../domain/queue/route.ts'
+import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { Claimed } from '../ports/queue.ts'
 
 async function setup({ hasRoom = true } = {}) {
@@ -10,9 +11,11 @@ async function setup({ hasRoom = true } = {}) {
   const workerId = await scene.addWorker()
   const counts: number[] = []
   const ended: (Claimed | null)[] = []
+  const tenants: (readonly string[])[] = []
   scene.setDirectDispatch({
-    reserve(count) {
+    reserve(count, tenantIds) {
       counts.push(count)
+      tenants.push(tenantIds)
       return hasRoom ? { workerId, route: serverRoute, end: (claimed) => void ended.push(claimed) } : null
     },
   })
@@ -21,13 +24,14 @@ async function setup({ hasRoom = true } = {}) {
     await scene.load()
     return scene.fire()
   }
-  return { ...scene, workerId, counts, ended, fireAt600 }
+  return { ...scene, workerId, counts, tenants, ended, fireAt600 }
 }
 
 test('a small fire is claimed on insert, and no worker is woken', async () => {
-  const { fireAt600, counts, ended, calls } = await setup()
+  const { fireAt600, counts, tenants, ended, calls } = await setup()
   await fireAt600(3)
   assert.deepEqual(counts, [3])
+  assert.deepEqual(tenants, [[defaultTenantId]], 'each tenant once')
   assert.deepEqual(
     ended.map((claimed) => claimed!.batches.map(({ positions }) => positions)),
     [[[0, 1, 2]]],

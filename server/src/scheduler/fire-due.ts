@@ -73,7 +73,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     let answers: FireAnswer[]
     let claimed: number
     try {
-      ;({ answers, claimed } = await fireSlots(deps, slots))
+      ;({ answers, claimed } = await fireSlots(deps, due, slots))
     } catch (error) {
       // Nothing is lost: a slot that did commit is answered 'already_recorded' next time.
       for (const entry of due) {
@@ -100,11 +100,12 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
 /** The worker of this process claims the executions of a small fire on insert. `claimed`: their number. */
 async function fireSlots(
   { slots: store, directDispatch }: FireDeps,
+  due: readonly Entry[],
   slots: readonly SlotToFire[],
 ): Promise<{ answers: FireAnswer[]; claimed: number }> {
   const shared = slots.filter(({ lane }) => lane === sharedLane).length
   const isSmall = shared > 0 && slots.length <= directSlotsMax
-  const reservation = isSmall ? (directDispatch?.reserve(shared) ?? null) : null
+  const reservation = isSmall ? (directDispatch?.reserve(shared, tenantsOf(due)) ?? null) : null
   if (reservation === null) return { answers: await store.fire(slots), claimed: 0 }
   // Null until the outcome of the transaction is known.
   let claimed: Claimed | null = null
@@ -116,6 +117,10 @@ async function fireSlots(
   } finally {
     reservation.end(claimed)
   }
+}
+
+function tenantsOf(due: readonly Entry[]): string[] {
+  return [...new Set(due.map(({ tenantId }) => tenantId))]
 }
 
 /** Takes due jobs out of the due queue and plans their slots. */

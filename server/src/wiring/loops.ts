@@ -232,7 +232,7 @@ export const LOOPS = {
     role: 'worker',
     everyMs: watchPeersEveryMs,
     wokenBy: ['peers'],
-    does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them.',
+    does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them, and learns whether several tenants have jobs.',
   },
   'poll cancellations': {
     role: 'worker',

@@ -51,7 +51,7 @@ export async function startWorker(
   { config, world, store, leaseStore, wakeup, startLoop, port, publicUrl, isBackpressured }: WorkerRoleDeps,
   held: WorkerAssignment = { kind: 'http', capacity: httpCapacity, executors: {} },
 ): Promise<RunningWorker> {
-  const { queue, peers, graphRuns, attempts, logs, secrets, routes } = store
+  const { queue, peers, tenants, graphRuns, attempts, logs, secrets, routes } = store
   const executors = held.kind === 'handlers' ? { worker: held.executor } : held.executors
   const worker = new Worker(
     {
@@ -61,6 +61,7 @@ export async function startWorker(
       isBackpressured,
       queue,
       peers,
+      tenants,
       graphRuns,
       attempts,
       logs,
@@ -81,6 +82,8 @@ export async function startWorker(
   )
   // A server that says it is ready has registered its worker.
   await retryUntilAvailable(world, () => worker.lease.beat())
+  // Before the first claim: the calls of one tenant could have every place by the time the loop has looked.
+  await retryUntilAvailable(world, () => worker.watchTenants())
   wakeup.send('peers')
   startLoop('hold worker lease', () => worker.lease.beat())
   const finish = startLoop('finish executions', () => worker.finish())

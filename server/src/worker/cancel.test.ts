@@ -58,7 +58,7 @@ async function setup(t: TestContext) {
       {
         ...{ ...world, http, version: '1.2.3', queue, peers: ports.peers, leases: ports.leases },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
-        ...{ graphRuns: ports.graphRuns, onEnded() {}, onClaimed() {}, onFinished },
+        ...{ graphRuns: ports.graphRuns, tenants: ports.tenants, onEnded() {}, onClaimed() {}, onFinished },
       },
       { labels: [], capacity: 800, outageMs: 300_000, ...options },
     )

@@ -10,7 +10,7 @@ const idsOf = ({ live }: { live: readonly { executionId: string }[] }) =>
 
 test('an execution that was claimed on insert is in flight after its transaction', async () => {
   const { claimer, triggerFor, inFlightIds, settle, calls } = await setup()
-  const reservation = claimer.directDispatch.reserve(1)!
+  const reservation = claimer.directDispatch.reserve(1, [])!
   const claimed = await triggerFor(reservation)
   assert.equal(claimed.live.length, 1)
   assert.deepEqual(inFlightIds(), [])
@@ -23,7 +23,7 @@ test('an execution that was claimed on insert is in flight after its transaction
 test('a trigger that must wait behind another is not claimed on insert, and leaves no unknown claim', async () => {
   const { claimer, triggerFor, inFlightIds, known, s, settle, calls } = await setup()
   await s.trigger(await s.createJob({ priority: 1 }))
-  const reservation = claimer.directDispatch.reserve(1)!
+  const reservation = claimer.directDispatch.reserve(1, [])!
   const claimed = await triggerFor(reservation)
   assert.deepEqual(claimed, { batches: [], live: [] })
   reservation.end(claimed)
@@ -36,9 +36,9 @@ test('a trigger that must wait behind another is not claimed on insert, and leav
 
 test('a reservation keeps room for its executions, and there is none beyond the capacity', async () => {
   const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 110 })
-  const reservation = claimer.directDispatch.reserve(60)!
-  assert.equal(claimer.directDispatch.reserve(51), null)
-  const other = claimer.directDispatch.reserve(40)!
+  const reservation = claimer.directDispatch.reserve(60, [])!
+  assert.equal(claimer.directDispatch.reserve(51, []), null)
+  const other = claimer.directDispatch.reserve(40, [])!
   other.end({ batches: [], live: [] })
   await settle()
   await fire(100, herd)
@@ -46,7 +46,7 @@ test('a reservation keeps room for its executions, and there is none beyond the 
   const pass = claimer.claimOnce()
   await settle()
   assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 50 }])
-  assert.equal(claimer.directDispatch.reserve(1), null, 'the step has asked for the rest')
+  assert.equal(claimer.directDispatch.reserve(1, []), null, 'the step has asked for the rest')
   resolve()
   await pass
   reservation.end({ batches: [], live: [] })
@@ -54,7 +54,7 @@ test('a reservation keeps room for its executions, and there is none beyond the 
 
 test('reservations leave most of the room to the claim loop', async () => {
   const { claimer, fire, orders, settle } = await setup({ capacity: 350 })
-  const takings = Array.from({ length: 200 }, () => claimer.directDispatch.reserve(1)).filter(
+  const takings = Array.from({ length: 200 }, () => claimer.directDispatch.reserve(1, [])).filter(
     (one) => one !== null,
   )
   assert.equal(takings.length, 100)
@@ -65,14 +65,14 @@ test('reservations leave most of the room to the claim loop', async () => {
   for (const reservation of takings) reservation.end({ batches: [], live: [] })
   await settle()
   assert.equal(claimer.hasReservations, false)
-  assert.notEqual(claimer.directDispatch.reserve(100), null)
+  assert.notEqual(claimer.directDispatch.reserve(100, []), null)
 })
 
 test('definitions are pruned also while reservations are open all the time', async () => {
   const { claimer, triggerFor, prunes, settle } = await setup()
-  const open = claimer.directDispatch.reserve(1)!
+  const open = claimer.directDispatch.reserve(1, [])!
   const before = prunes()
-  const reservation = claimer.directDispatch.reserve(1)!
+  const reservation = claimer.directDispatch.reserve(1, [])!
   reservation.end(await triggerFor(reservation))
   await settle()
   assert.equal(prunes(), before + 1)
@@ -81,7 +81,7 @@ test('definitions are pruned also while reservations are open all the time', asy
 
 test('a pass of the claim loop that had less room because of a reservation is followed by another', async () => {
   const { claimer, fire, settle, calls } = await setup({ capacity: 110 })
-  const reservation = claimer.directDispatch.reserve(60)!
+  const reservation = claimer.directDispatch.reserve(60, [])!
   await fire(100, herd)
   await claimer.claimOnce()
   reservation.end({ batches: [], live: [] })
@@ -91,24 +91,24 @@ test('a pass of the claim loop that had less room because of a reservation is fo
 
 test('unknown claims are not released during a reservation, and nothing is reserved during a release', async () => {
   const { claimer, triggerFor, inFlightIds, known, settle, calls } = await setup()
-  const reservation = claimer.directDispatch.reserve(1)!
+  const reservation = claimer.directDispatch.reserve(1, [])!
   const claimed = await triggerFor(reservation)
   claimer.noteUnknownClaim()
   await claimer.claimOnce()
   assert.deepEqual(known, [], 'it would go back and run')
-  assert.equal(claimer.directDispatch.reserve(1), null, 'the release of unknown claims has its turn')
+  assert.equal(claimer.directDispatch.reserve(1, []), null, 'the release of unknown claims has its turn')
   reservation.end(claimed)
   await settle()
   assert.equal(calls.onClaimDue, 1)
   await claimer.claimOnce()
   assert.deepEqual(known, [idsOf(claimed)])
   assert.deepEqual(inFlightIds(), idsOf(claimed))
-  assert.notEqual(claimer.directDispatch.reserve(1), null)
+  assert.notEqual(claimer.directDispatch.reserve(1, []), null)
 })
 
 test('when the outcome of the transaction is not known, the execution is released and claimed', async () => {
   const { claimer, triggerFor, inFlightIds, settle, calls, known } = await setup()
-  const reservation = claimer.directDispatch.reserve(1)!
+  const reservation = claimer.directDispatch.reserve(1, [])!
   const claimed = await triggerFor(reservation)
   reservation.end(null)
   await settle()
@@ -125,12 +125,25 @@ for (const [when, change] of [
   test(`nothing is reserved ${when}, and an earlier reservation puts nothing in flight`, async () => {
     const parts = await setup()
     const { claimer, triggerFor, inFlightIds, settle, calls } = parts
-    const reservation = claimer.directDispatch.reserve(1)!
+    const reservation = claimer.directDispatch.reserve(1, [])!
     const claimed = await triggerFor(reservation)
     change(parts)
     reservation.end(claimed)
     await settle()
     assert.deepEqual([inFlightIds(), calls.onClaimed, calls.onClaimDue], [[], 0, 1])
-    assert.equal(claimer.directDispatch.reserve(1), null)
+    assert.equal(claimer.directDispatch.reserve(1, []), null)
   })
 }
+
+test('nothing is reserved for a tenant at its share, and the reservations of others go on', async () => {
+  const { claimer, fire, inFlight, s } = await setup({ capacity: 400 })
+  const { tenantId } = await s.createJob()
+  await fire(150, herd)
+  while ((await claimer.claimOnce()) === 'more');
+  assert.equal(inFlight.size, 150)
+  claimer.directDispatch.reserve(1, [tenantId])!.end({ batches: [], live: [] })
+  inFlight.tenants.share()
+  assert.equal(claimer.directDispatch.reserve(1, [tenantId]), null)
+  assert.equal(claimer.directDispatch.reserve(2, ['another', tenantId]), null)
+  assert.notEqual(claimer.directDispatch.reserve(1, ['another']), null)
+})

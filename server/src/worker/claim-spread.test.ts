@@ -41,7 +41,7 @@ test('a worker without peers claims everything, and does not look for peers', as
   await fire(12, sharedLane)
   assert.equal(await claimAll(), 'idle')
   assert.deepEqual([held(), measures()], [12, 0])
-  assert.notEqual(claimer.directDispatch.reserve(50), null)
+  assert.notEqual(claimer.directDispatch.reserve(50, []), null)
 })
 
 test('a worker with idle peers claims its share, and looks again soon while the rest waits', async () => {
@@ -80,7 +80,7 @@ test('executions that peers leave waiting are claimed after a second, and then w
   await fire(12, sharedLane)
   assert.equal(await claimAll(), yieldLookMs)
   assert.equal(held(), 24)
-  assert.equal(claimer.directDispatch.reserve(1), null)
+  assert.equal(claimer.directDispatch.reserve(1, []), null)
 })
 
 test('a herd is claimed at once, however many peers there are', async () => {
@@ -94,11 +94,11 @@ test('a herd is claimed at once, however many peers there are', async () => {
 test('a few executions are claimed on insert, and further ones while the peers hold as many', async () => {
   const { s, claimer, triggerFor, settle, fire, claimFor, claimAll, held } = await setup()
   for (let i = 0; i < unspreadMax; i++) {
-    const reservation = claimer.directDispatch.reserve(1)!
+    const reservation = claimer.directDispatch.reserve(1, [])!
     reservation.end(await triggerFor(reservation))
     await settle()
   }
-  assert.equal(claimer.directDispatch.reserve(1), null)
+  assert.equal(claimer.directDispatch.reserve(1, []), null)
   await fire(8, sharedLane)
   await claimFor(0, 4)
   await claimFor(1, 4)
@@ -106,8 +106,8 @@ test('a few executions are claimed on insert, and further ones while the peers h
   await s.trigger(await s.createJob())
   assert.equal(await claimAll(), 'idle')
   assert.equal(held(), unspreadMax + 1)
-  const reservation = claimer.directDispatch.reserve(1)!
-  assert.equal(claimer.directDispatch.reserve(1), null)
+  const reservation = claimer.directDispatch.reserve(1, [])!
+  assert.equal(claimer.directDispatch.reserve(1, []), null)
   reservation.end({ batches: [], live: [] })
 })
 
@@ -117,8 +117,8 @@ test('an idle worker claims on insert even while a claim under way may bring its
   const { resolve } = holdClaims(sharedLane)
   const pass = claimer.claimOnce()
   await settle()
-  const reservation = claimer.directDispatch.reserve(1)!
-  assert.equal(claimer.directDispatch.reserve(1), null)
+  const reservation = claimer.directDispatch.reserve(1, [])!
+  assert.equal(claimer.directDispatch.reserve(1, []), null)
   reservation.end({ batches: [], live: [] })
   resolve()
   await pass
@@ -131,5 +131,5 @@ test('a peer that is gone does not bound the claims any more', async () => {
   await fire(12, sharedLane)
   assert.equal(await claimAll(), 'idle')
   assert.equal(held(), 12)
-  assert.notEqual(claimer.directDispatch.reserve(50), null)
+  assert.notEqual(claimer.directDispatch.reserve(50, []), null)
 })

@@ -8,11 +8,12 @@
 // shared lane (`claimSharedLane`), so that a quiet tenant does not wait until a herd's executions are in flight.
 //
 // Invariants: nothing is claimed without a lease or while the worker drains; a pass asks for no more than the room that
-// no claim under way has asked for; executions of hosts have at most half of the room while lanes wait too; while the
-// scheduler in this process has a herd to fire, lanes other than the shared one are claimed from only now and then, at
-// most a batch at a time.
+// no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`TenantShares`);
+// executions of hosts have at most half of the room while lanes wait too; while the scheduler in this process has a herd
+// to fire, lanes other than the shared one are claimed from only now and then, at most a batch at a time.
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
 import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
+import { tenantOfKey } from '../domain/queue/host-gate.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { suspectHost } from '../domain/queue/route.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -173,8 +174,12 @@ export class Claimer {
       : freeNow
     let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? freeNow : Math.ceil(freeNow / 2))
     let left = freeNow
+    const shares = inFlight.measureShares(freeNow)
     const hosts = waiting.hosts.flatMap((host) => {
-      const count = Math.min(forHosts, this.#roomOf(host, nowMs))
+      const tenantId = tenantOfKey(host)
+      const tenantRoom = tenantId === null ? forHosts : (shares?.roomOf(tenantId) ?? forHosts)
+      const count = Math.min(forHosts, tenantRoom, this.#roomOf(host, nowMs))
+      if (tenantId !== null) shares?.take(tenantId, count)
       forHosts -= count
       left -= count
       return count > 0 ? [{ host, count }] : []
@@ -182,7 +187,8 @@ export class Claimer {
     const room = {
       free: Math.min(left, share),
       capacity: inFlight.capacity,
-      inFlight: (lane: string) => inFlight.inLane(lane),
+      inFlight: (lane: string) => inFlight.tenants.inFlight(lane),
+      shares,
     }
     const lanes = share === 0 ? [] : this.#holdBack(this.#share.split(waiting.lanes, room))
     const claimed = lanes.length + hosts.length === 0 ? 'idle' : await this.#claim({ ...order, lanes, hosts })
@@ -216,7 +222,7 @@ export class Claimer {
     if (isTurn) this.#backpressuredMs = nowMs
     return lanes.flatMap(({ lane, count }) => {
       if (lane === sharedLane) return [{ lane, count }]
-      const least = isTurn ? Math.min(count, backpressuredSizeMax - inFlight.inLane(lane)) : 0
+      const least = isTurn ? Math.min(count, backpressuredSizeMax - inFlight.tenants.inFlight(lane)) : 0
       return least > 0 ? [{ lane, count: least }] : []
     })
   }

@@ -5,7 +5,8 @@
 // States of a reservation: reserved (the transaction is under way) -> ended, with the claimed executions, or with null
 // when the outcome of the transaction is not known; that is an unknown claim, which the next pass releases.
 // Invariants: nothing is reserved without a lease, while the worker drains, or while unknown claims are reconciled; nor
-// beyond the worker's share when others like it could claim the execution.
+// beyond the worker's share when others like it could claim the execution; nor for a tenant that is at its own share of
+// the worker.
 import { serverRoute } from '../domain/queue/route.ts'
 import type { DirectDispatch, Reservation } from '../ports/direct-dispatch.ts'
 import type { Claimed } from '../ports/queue.ts'
@@ -17,7 +18,7 @@ import type { SideClaims } from './side-claims.ts'
 import type { UnknownClaims } from './unknown-claims.ts'
 
 export interface DirectDispatchDeps {
-  inFlight: Pick<InFlight, 'capacity' | 'size' | 'measureRoom'>
+  inFlight: Pick<InFlight, 'capacity' | 'size' | 'measureRoom' | 'measureShares'>
   /** Null: no lease is held; nothing is reserved. */
   workerId: () => string | null
   isDraining: () => boolean
@@ -40,13 +41,15 @@ export class WorkerDirectDispatch implements DirectDispatch {
     this.#parts = parts
   }
 
-  reserve(count: number): Reservation | null {
+  reserve(count: number, tenantIds: readonly string[]): Reservation | null {
     const { inFlight, isDraining } = this.#deps
     const { reservations, unknownClaims, intake, sideClaims, spread } = this.#parts
     const workerId = this.#deps.workerId()
     if (workerId === null || isDraining() || unknownClaims.isReconciling) return null
     if (!reservations.mayReserve(count, inFlight, inFlight.measureRoom())) return null
     if (spread.unmeasuredShare < count) return null
+    const shares = inFlight.measureShares(count)
+    if (shares !== null && tenantIds.some((tenantId) => shares.roomOf(tenantId) === 0)) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
     reservations.reserved += count
     const admitted = sideClaims.run(() => intake.admit(answer, { workerId, requested: count }))

@@ -13,7 +13,8 @@ export function endingOf(held: HeldExecution): FinishedLive['ending'] {
   const { end, awaitingUntil, startedAt } = held
   if (end !== null) return { kind: 'ended', end }
   if (awaitingUntil !== null) return { kind: 'awaiting', startedAt: startedAt!, deadline: awaitingUntil }
-  return { kind: 'unstarted', host: held.isSuspect ? suspectHost : null }
+  if (held.isSuspect) return { kind: 'unstarted', host: suspectHost }
+  return { kind: 'unstarted', host: null, ...(held.isBeyondShare && { toOwnLane: true }) }
 }
 
 /** For an execution that waited for its host. */

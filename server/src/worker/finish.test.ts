@@ -3,6 +3,8 @@ import test, { type TestContext } from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
+import { hostKeyOf } from '../domain/queue/host-gate.ts'
+import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { madeAtOf, UuidV7 } from '../lib/id.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Queue } from '../ports/queue.ts'
@@ -51,6 +53,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
         version: '1.2.3',
         queue,
         peers: ports.peers,
+        tenants: ports.tenants,
         leases: ports.leases,
         onEnded() {},
         onClaimed() {},
@@ -152,7 +155,11 @@ test('after 200 ms ended executions are recorded, running ones go on alone, queu
   assert.equal((await view(running!)).status, 'RUNNING')
   const { status, attempt } = await view(unstarted!)
   assert.deepEqual({ status, attempt }, { status: 'PENDING', attempt: 0 })
-  assert.equal(store.live.get(unstarted!)!.host, 'slow.example', 'it waits for its host')
+  assert.equal(
+    store.live.get(unstarted!)!.host,
+    hostKeyOf('slow.example', defaultTenantId),
+    'it waits for its host',
+  )
   assert.deepEqual(finished, [{ retries: false, handedBack: true }])
   assert.deepEqual(emitted, [ended])
   await pass(5_000)

@@ -37,6 +37,8 @@ export interface HeldExecution extends Readonly<Omit<ClaimedLive, Converted>> {
   cancelledMs: number | null
   /** Its attempt is over. Updates of an attempt that does not stop are ignored from then on. */
   isOver: boolean
+  /** It was not started because its tenant is at its share of the worker: see `TenantShares`. */
+  isBeyondShare: boolean
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
 }

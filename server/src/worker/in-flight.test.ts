@@ -74,14 +74,14 @@ test('an ended execution stays in flight until it is recorded', async () => {
   const { inFlight, addBatch, end } = setup()
   const batch = addBatch(['a', 'b'], 'lane')
   for (const held of batch.executions) await end(held)
-  assert.deepEqual([inFlight.size, inFlight.inLane('lane')], [2, 2])
+  assert.deepEqual([inFlight.size, inFlight.tenants.inFlight('lane')], [2, 2])
   assert.deepEqual(inFlight.executionIds(), idsOf(batch.executions))
   for (const held of batch.executions) inFlight.drop(held)
   inFlight.dropBatch(batch)
-  assert.deepEqual([inFlight.size, inFlight.inLane('lane')], [0, 0])
+  assert.deepEqual([inFlight.size, inFlight.tenants.inFlight('lane')], [0, 0])
   assert.deepEqual(inFlight.executionIds(), [])
   inFlight.drop(batch.executions[0]!)
-  assert.equal(inFlight.inLane('lane'), 0, 'dropped once')
+  assert.equal(inFlight.tenants.inFlight('lane'), 0, 'dropped once')
 })
 
 test('a batch expires after 200 ms, not before, and not while it is being written', async () => {
@@ -142,7 +142,7 @@ test('giving everything up aborts every call, and later ends of the calls are ig
   const calls = [...running.values()]
   assert.equal(inFlight.abandon().length, 8)
   assert(calls.every(({ signal }) => signal.aborted))
-  assert.deepEqual([inFlight.size, inFlight.queued, inFlight.inLane('lane')], [0, 0, 0])
+  assert.deepEqual([inFlight.size, inFlight.queued, inFlight.tenants.inFlight('lane')], [0, 0, 0])
   assert.deepEqual(inFlight.executionIds(), [])
   const startedBefore = started.length
   for (const { end } of calls) end(aborted)
@@ -330,4 +330,35 @@ test('short executions do not count as lasting while they end as fast as they co
   assert.equal(inFlight.measureLasting(10), 0, 'the end of a long one says nothing of the others')
   addLive('c', 4)
   assert.equal(inFlight.measureLasting(10), 4)
+})
+
+test('an execution of a tenant at its share does not start, and ends unstarted in its batch and alone', () => {
+  const { inFlight, started, addLive, endedLive } = setup({ capacity: 400 })
+  for (let host = 0; host < 3; host++) addLive(`first-${host}`, 50, 'hog')
+  assert.equal(started.length, 150, 'one tenant alone has every place')
+  assert.deepEqual(endedLive, [])
+  const [quiet] = addLive('quiet', 1, 'quiet')
+  assert.equal(quiet!.status, 'running')
+  const beyond = addLive('hog', 2, 'hog')
+  assert.deepEqual(
+    beyond.map(({ status, isBeyondShare, end }) => ({ status, isBeyondShare, end })),
+    new Array(2).fill({ status: 'ended', isBeyondShare: true, end: null }),
+  )
+  assert.deepEqual(endedLive, idsOf(beyond))
+  assert.equal(inFlight.size, 153)
+  for (const held of beyond) inFlight.drop(held)
+  assert.equal(inFlight.tenants.inFlight('hog'), 150)
+})
+
+test('where one tenant has every place, there is another tenth for the others', () => {
+  const { inFlight, addLive } = setup({ capacity: 80 })
+  for (let host = 0; host < 8; host++) addLive(`host-${host}`, 10, 'hog')
+  assert.deepEqual([inFlight.capacity, inFlight.measureRoom()], [80, 0])
+  inFlight.tenants.share()
+  assert.deepEqual([inFlight.capacity, inFlight.measureRoom()], [88, 8])
+  assert.deepEqual([inFlight.measureShares(1)!.roomOf('hog'), inFlight.measureShares(1)!.roomOf('b')], [0, 1])
+  const [quiet] = addLive('quiet', 1, 'quiet')
+  assert.equal(quiet!.status, 'running')
+  inFlight.tenants.unshare()
+  assert.deepEqual([inFlight.capacity, inFlight.measureRoom()], [80, -1])
 })

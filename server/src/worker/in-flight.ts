@@ -6,11 +6,13 @@
 // An ended one stays in flight until `drop`. States of a batch: together -> settling, when its last execution has ended
 // or after 200 ms (`takeExpired`); executions that still run then leave it and go on alone.
 //
-// Invariants: at most `capacity` executions are in flight; a host has at most its cap of calls running (`HostGate`), and
+// Invariants: at most `capacity` executions are in flight, and of a tenant no more than its share of them (an execution
+// beyond it ends unstarted when it is added, and goes back to the lane of its tenant); a host has at most its cap of calls running (`HostGate`), and
 // executions that call no host have at most `runningMax`; an execution is queued exactly while it is in the queue of its
 // host; each execution ends once, and each batch is passed on once; nothing starts while the lease is not known to hold.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/queue/host-gate.ts'
+import type { TenantShares } from '../domain/queue/tenant-share.ts'
 import { Stop, type StopSignal } from '../lib/stop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
@@ -18,6 +20,7 @@ import { endCancelled, endGivenUp, type HeldBatch, type HeldExecution } from './
 import { HostQueue } from './host-queue.ts'
 import { noHost } from './prepare.ts'
 import { RecentEndings, windowMs } from './recent-endings.ts'
+import { TenantPlaces } from './tenant-places.ts'
 
 export interface InFlightDeps {
   clock: Clock
@@ -41,6 +44,8 @@ export interface InFlightOptions {
   capacity: number
   /** Executions that call no host: how many of them run at once. Default: all that are in flight. */
   runningMax?: number
+  /** Whether calls that last are limited to a part of the places while several tenants have jobs. Default true. */
+  limitsLong?: boolean
   /** How long a call that was cancelled may go on before it is ended by force. Default 30,000. */
   cancelGraceMs?: number
 }
@@ -65,7 +70,9 @@ const cancelGraceMsDefault = 30_000
 const shortMsMax = 1_000
 
 export class InFlight {
-  readonly capacity: number
+  /** Places of each tenant. */
+  readonly tenants: TenantPlaces
+  readonly #capacity: number
   readonly #runningMax: number
   readonly gate: HostGate
   readonly #deps: InFlightDeps
@@ -73,7 +80,6 @@ export class InFlight {
   readonly #executions = new Set<HeldExecution>()
   readonly #batches = new Set<HeldBatch>()
   readonly #queued = new Map<string, HostQueue>()
-  readonly #byLane = new Map<string, number>()
   #queuedCount = 0
   /** Running executions that call no host. */
   #running = 0
@@ -88,16 +94,28 @@ export class InFlight {
   #nextTurn = new Set<string>()
 
   constructor(deps: InFlightDeps, options: InFlightOptions) {
-    const { capacity, runningMax = capacity, cancelGraceMs = cancelGraceMsDefault } = options
+    const { capacity, runningMax = capacity, limitsLong = true } = options
     this.#deps = deps
-    this.#cancelGraceMs = cancelGraceMs
-    this.capacity = capacity
+    this.#cancelGraceMs = options.cancelGraceMs ?? cancelGraceMsDefault
+    this.#capacity = capacity
+    this.tenants = new TenantPlaces({ capacity, limitsLong })
     this.#runningMax = runningMax
-    this.gate = new HostGate({ capPerHost: hostCapOf(capacity) })
+    const isShared = () => this.tenants.isShared
+    this.gate = new HostGate({ capPerHost: hostCapOf(capacity), isShared })
   }
 
   get size(): number {
     return this.#executions.size
+  }
+
+  /** Executions in flight at once, at most. */
+  get capacity(): number {
+    return this.#capacity + this.tenants.measureExtra(this.size)
+  }
+
+  /** How many places each tenant may still take. Null: `more` executions of any tenant fit. */
+  measureShares(more: number): TenantShares | null {
+    return this.tenants.measureShares(this.#executions, { more, nowMs: this.#deps.clock.monotonicMs() })
   }
 
   /** Executions that are claimed and not started. */
@@ -111,7 +129,7 @@ export class InFlight {
    */
   measureRoom(): number {
     const endedRecently = this.measureEndedRecently()
-    const isOpen = this.#runningMax === this.capacity
+    const isOpen = this.#runningMax === this.#capacity
     const ahead = isOpen
       ? Math.max(aheadMin, endedRecently, Math.min(aheadMax, this.#endings.most))
       : this.#runningMax - this.#running + endedRecently
@@ -125,10 +143,6 @@ export class InFlight {
     for (const host of this.#nextTurn)
       starting += Math.min(this.#queued.get(host)?.size ?? 0, this.gate.room(host, nowMs))
     return starting
-  }
-
-  inLane(lane: string): number {
-    return this.#byLane.get(lane) ?? 0
   }
 
   /** Executions in flight that may have killed a worker. */
@@ -167,11 +181,20 @@ export class InFlight {
   }
 
   add(executions: readonly HeldExecution[]): void {
+    this.tenants.see(executions)
+    const shares = this.measureShares(executions.length)
     for (const held of executions) {
+      const { tenantId } = held.prepared
       this.#executions.add(held)
       if (held.batch !== null) this.#batches.add(held.batch)
-      this.#byLane.set(held.lane, this.inLane(held.lane) + 1)
+      this.tenants.add(tenantId)
       if (held.isSuspect) this.#suspects += 1
+      if (shares !== null && shares.roomOf(tenantId) === 0) {
+        held.isBeyondShare = true
+        this.#end(held, null)
+        continue
+      }
+      shares?.take(tenantId, 1)
       this.#start(held)
     }
   }
@@ -243,9 +266,7 @@ export class InFlight {
   drop(held: HeldExecution): void {
     if (!this.#executions.delete(held)) return
     if (held.isSuspect) this.#suspects -= 1
-    const inLane = this.inLane(held.lane) - 1
-    if (inLane === 0) this.#byLane.delete(held.lane)
-    else this.#byLane.set(held.lane, inLane)
+    this.tenants.remove(held.prepared.tenantId)
   }
 
   /** Aborts every call and starts none: running executions are lost, queued ones go back unstarted, ended ones are kept. */
@@ -270,7 +291,7 @@ export class InFlight {
     this.#batches.clear()
     this.#queued.clear()
     this.#nextTurn.clear()
-    this.#byLane.clear()
+    this.tenants.clear()
     this.#queuedCount = 0
     this.#suspects = 0
     for (const held of executions) held.abort?.abort()
@@ -351,11 +372,14 @@ export class InFlight {
     // The execution was ended by force and has left its host: the end of its call comes too late.
     if (held.status !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
+    const nowMs = this.#deps.clock.monotonicMs()
+    const other = host === noHost ? null : this.gate.waitingBeside(host, nowMs)
+    if (other !== null) this.#pumpHost(other)
     this.#pumpHost(host)
     if (!this.#executions.has(held)) return
-    const nowMs = this.#deps.clock.monotonicMs()
     this.#endings.count(nowMs)
     const heldMs = nowMs - held.claimedMs
+    this.tenants.countEnd(held.prepared.tenantId, nowMs, heldMs)
     if (heldMs < shortMsMax) this.#shortEndings.count(nowMs, heldMs / windowMs)
     this.#end(held, end)
   }

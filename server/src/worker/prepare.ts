@@ -1,5 +1,6 @@
 // The parts that every attempt of a job version shares, prepared once.
 import type { Execution, Executor } from '../domain/jobs/job.ts'
+import { hostKeyOf } from '../domain/queue/host-gate.ts'
 import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { HttpTarget } from '../ports/http.ts'
 import type { Definition } from '../ports/queue.ts'
@@ -24,7 +25,7 @@ export interface PreparedAny {
 
 export interface PreparedHttp extends PreparedAny {
   readonly executor: 'http'
-  /** Host and port: the cap and the circuit breaker count by it. */
+  /** Host and port, and the tenant: the cap and the circuit breaker count by it. See `hostKeyOf`. */
   readonly host: string
   readonly url: string
   readonly target: HttpTarget
@@ -59,6 +60,9 @@ export function prepare(definition: Definition, version: string): Prepared {
     jitterSeconds,
     bytes: 1_000 + 2 * (length + (body?.length ?? 0)),
   }
-  if (execution.type === 'http') return { ...shared, ...prepareHttp(execution, version) }
+  if (execution.type === 'http') {
+    const http = prepareHttp(execution, version)
+    return { ...shared, ...http, host: hostKeyOf(http.host, tenantId) }
+  }
   return { ...shared, executor: execution.type, host: noHost, jobName: name, execution }
 }

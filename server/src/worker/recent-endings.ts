@@ -1,14 +1,19 @@
-// About how many executions ended in the last 200 ms: as many may be claimed ahead without outliving their batch.
-// Two windows of 200 ms follow each other, the current one and the one before it; the larger count is the answer, so a
-// count is known for 200 to 400 ms. A window begins with the first count or measurement after the one before is over.
+// About how many executions ended recently: of the last 200 ms, as many may be claimed ahead without outliving their batch.
+// Two windows follow each other, the current one and the one before it; the larger count is the answer, so a count is
+// known for one to two windows. A window begins with the first count or measurement after the one before is over.
 
 export const windowMs = 200
 
 export class RecentEndings {
+  readonly #windowMs: number
   #sinceMs = 0
   #ended = 0
   #endedBefore = 0
   #most = 0
+
+  constructor(ofMs = windowMs) {
+    this.#windowMs = ofMs
+  }
 
   /** Counts one more, or as much as it weighs. `nowMs` is monotonic, here and below. */
   count(nowMs: number, weight = 1): void {
@@ -32,8 +37,8 @@ export class RecentEndings {
 
   #moveTo(nowMs: number, ended: number): void {
     const elapsedMs = nowMs - this.#sinceMs
-    if (elapsedMs >= windowMs) {
-      this.#endedBefore = elapsedMs < 2 * windowMs ? this.#ended : 0
+    if (elapsedMs >= this.#windowMs) {
+      this.#endedBefore = elapsedMs < 2 * this.#windowMs ? this.#ended : 0
       this.#ended = 0
       this.#sinceMs = nowMs
     }

@@ -68,6 +68,7 @@ function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: HeldContext)
       abort: null,
       cancelledMs: null,
       isOver: false,
+      isBeyondShare: false,
       leaving: false,
     })
   }
@@ -107,6 +108,7 @@ function ofLive(
     abort: null,
     cancelledMs: null,
     isOver: false,
+    isBeyondShare: false,
     leaving: false,
   }
 }

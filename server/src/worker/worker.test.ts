@@ -4,6 +4,7 @@ import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
 import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { batchIdOf } from '../domain/queue/execution.ts'
+import { hostKeyOf } from '../domain/queue/host-gate.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { attemptFinished, attemptRefused } from '../telemetry/events.ts'
@@ -37,7 +38,7 @@ async function setup({ capacity = 800 } = {}) {
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', queue, peers: ports.peers, leases: ports.leases },
-        graphRuns: ports.graphRuns,
+        ...{ graphRuns: ports.graphRuns, tenants: ports.tenants },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onClaimed() {}, onFinished() {} },
       },
@@ -359,7 +360,7 @@ test('a single execution that waits 200 ms for its host goes back and waits ther
   const { state, host, attempt } = store.live.get(second)!
   assert(job.execution.type === 'http')
   const { hostname } = new URL(job.execution.callback_url)
-  assert.deepEqual({ state, host, attempt }, { state: 'ready', host: hostname, attempt: 0 })
+  assert.deepEqual([state, host, attempt], ['ready', hostKeyOf(hostname, defaultTenantId), 0])
   await run([worker], 12_000)
   assert.deepEqual([await statusOf(first), await statusOf(second)], ['SUCCEEDED', 'SUCCEEDED'])
   assert.equal(sentFor(second).length, 1)

@@ -11,6 +11,7 @@ import type { Logs } from '../ports/logs.ts'
 import type { Peers } from '../ports/peers.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Secrets } from '../ports/secrets.ts'
+import type { Tenants } from '../ports/tenants.ts'
 import type { World } from '../ports/world.ts'
 import { AttemptUpdates } from './attempt-updates.ts'
 import { CallSigner } from './call-signer.ts'
@@ -29,6 +30,7 @@ export interface WorkerDeps extends World {
   version: string
   queue: Queue
   peers: Peers
+  tenants: Pick<Tenants, 'countWithJobs'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
@@ -85,6 +87,8 @@ export class Worker {
   readonly #signer: CallSigner
   readonly #deps: WorkerDeps
   readonly #outageMs: number
+  /** Whether it runs the handlers of one tenant. */
+  readonly #isOfTenant: boolean
   #draining = false
 
   constructor(deps: WorkerDeps, options: WorkerOptions) {
@@ -97,6 +101,7 @@ export class Worker {
     const { tenantId = null, handlers = [], port = null } = options
     this.#deps = deps
     this.#outageMs = outageMs
+    this.#isOfTenant = tenantId !== null
     this.lease = new WorkerLease(
       {
         clock,
@@ -136,7 +141,7 @@ export class Worker {
           deps.onEnded()
         },
       },
-      { ...options, capacity: capacity + aheadMax, runningMax: capacity },
+      { ...options, capacity: capacity + aheadMax, runningMax: capacity, limitsLong: !isIsolated },
     )
     this.#rejected = new RejectedResults(deps)
     this.#finisher = new Finisher({
@@ -170,9 +175,21 @@ export class Worker {
     return this.#claimer.claimOnce()
   }
 
-  /** Lists the workers that could claim the same executions. */
-  watchPeers(): Promise<'idle'> {
+  /** Lists the workers that could claim the same executions, and learns whether tenants share this one. */
+  async watchPeers(): Promise<'idle'> {
+    await this.watchTenants()
     return this.#claimer.watchPeers()
+  }
+
+  /** Learns whether two tenants or more have jobs. A worker of one tenant's handlers is not shared. */
+  async watchTenants(): Promise<void> {
+    if (this.#isOfTenant) return
+    const { tenants } = this.inFlight
+    const wasShared = tenants.isShared
+    if ((await this.#deps.tenants.countWithJobs(2)) > 1) tenants.share()
+    // Executions of a second tenant that have come in the meantime are newer than the answer.
+    else if (wasShared) tenants.unshare()
+    tenants.forgetIdle(this.#deps.clock.monotonicMs())
   }
 
   /** Whether a `claim` is under way; it may have looked at the queue before the latest execution came. */

@@ -7,8 +7,13 @@ export interface Api {
   get<T>(path: string): Promise<T>
 }
 
-export function callApi(url: string, key: string): Api {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+/** `tenantId`: the tenant that an operator acts for. Default: the tenant of the key. */
+export function callApi(url: string, key: string, tenantId?: string): Api {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    ...(tenantId !== undefined && { 'x-tenant-id': tenantId }),
+  }
   return {
     async post<T>(path: string, body: object, status = 0): Promise<T> {
       const response = await fetch(`${url}/api/v1${path}`, {

@@ -65,8 +65,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'hand-back spends an attempt',
     file: '../testing/memory-store/settle.ts',
-    find: "store.changeLive(row, { ...atRest, state: 'ready', attempt: row.attempt - 1, host: waitsFor })",
-    replace: "store.changeLive(row, { ...atRest, state: 'ready', host: waitsFor })",
+    find: "store.changeLive(row, { ...atRest, state: 'ready', attempt: row.attempt - 1, host: waitsFor, lane })",
+    replace: "store.changeLive(row, { ...atRest, state: 'ready', host: waitsFor, lane })",
     wrong: 'an execution that is handed back unstarted has used up an attempt number',
   },
   {

@@ -17,7 +17,12 @@ export interface EnqueueOrder {
   count: number
   /** Of each execution. */
   lane: (index: number) => string
+  /** Whether its hosts accept calls and never answer. They are then hosts of this tenant alone. Default false. */
+  hangs?: boolean
 }
+
+/** Far beyond the end of any simulation. */
+const neverMs = 1e12
 
 export class QueueLoad {
   readonly #sim: Simulation
@@ -36,7 +41,7 @@ export class QueueLoad {
     }
   }
 
-  enqueue({ tenantId, priority, count, lane }: EnqueueOrder): Enqueued[] {
+  enqueue({ tenantId, priority, count, lane, hangs = false }: EnqueueOrder): Enqueued[] {
     const { tables, nowMs } = this.#sim
     const open = new Map<string, { batchId: string; size: number }>()
     return Array.from({ length: count }, (_, index): Enqueued => {
@@ -47,7 +52,7 @@ export class QueueLoad {
         open.set(place.lane, batch)
       }
       const executionId = executionIdAt(batch.batchId, batch.size++)
-      const jobId = this.#jobOf(tenantId, this.#next++ % this.#hosts)
+      const jobId = this.#jobOf(tenantId, this.#next++ % this.#hosts, hangs)
       tables.store.enqueue({ executionId, jobId, version: 1, slot: tables.store.now() }, place)
       return { executionId, atMs: nowMs }
     })
@@ -73,16 +78,18 @@ export class QueueLoad {
     return starts
   }
 
-  #jobOf(tenantId: string, host: number): string {
-    const key = `${tenantId} ${host}`
+  #jobOf(tenantId: string, host: number, hangs: boolean): string {
+    const key = `${tenantId} ${host}${hangs ? ' hangs' : ''}`
+    const url = hangs ? `https://${tenantId}-${host}.example` : `https://host-${host}.example`
     let jobId = this.#jobs.get(key)
     if (jobId === undefined) {
       jobId = this.#ids.next()
       this.#jobs.set(key, jobId)
+      if (hangs) this.#sim.world.http.answer(url, () => ({ status: 200, afterMs: neverMs }))
       const request = {
         name: key,
         schedule: { type: 'ONE_TIME', scheduled_time: '2100-01-01T00:00:00Z' } as const,
-        execution: { callback_url: `https://host-${host}.example/` },
+        execution: { callback_url: `${url}/`, timeout_seconds: 604_800 },
         overlap_policy: 'ALLOW' as const,
       }
       const enqueue = () => ({ executionId: '', lane: '' })

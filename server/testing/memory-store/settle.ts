@@ -46,7 +46,7 @@ export function settle(store: MemoryStore, row: LiveRow, ending: Ending): 'cance
     recordAttempt(store, row, holderOf(row), cancelledEnd(store, row.cancelMessage, said))
     return 'cancelled'
   }
-  if (ending.kind === 'unstarted') handBack(store, row, ending.host)
+  if (ending.kind === 'unstarted') handBack(store, row, ending)
   else endAttempt(store, row, ending.end)
   return null
 }
@@ -70,9 +70,14 @@ function stay(
 }
 
 /** No attempt was spent; the rank is kept. One that may have killed its worker stays apart from others. */
-function handBack(store: MemoryStore, row: LiveRow, host: string | null): void {
+function handBack(
+  store: MemoryStore,
+  row: LiveRow,
+  { host, toOwnLane = false }: Extract<Ending, { kind: 'unstarted' }>,
+): void {
   const waitsFor = row.host === suspectHost ? suspectHost : host
-  store.changeLive(row, { ...atRest, state: 'ready', attempt: row.attempt - 1, host: waitsFor })
+  const lane = toOwnLane ? row.tenantId : row.lane
+  store.changeLive(row, { ...atRest, state: 'ready', attempt: row.attempt - 1, host: waitsFor, lane })
 }
 
 function endAttempt(store: MemoryStore, row: LiveRow, end: AttemptEnd): void {

@@ -42,6 +42,15 @@ export class MemoryTenants implements Tenants {
     return { tenants: behind.slice(0, limit), more: behind.length > limit, total }
   }
 
+  async countWithJobs(max: number): Promise<number> {
+    const tenantIds = new Set<string>()
+    for (const { tenantId } of this.#store.jobs.values()) {
+      tenantIds.add(tenantId)
+      if (tenantIds.size >= max) break
+    }
+    return Math.min(max, tenantIds.size)
+  }
+
   async change(
     tenantId: string,
     changes: { name?: string; tier?: string },

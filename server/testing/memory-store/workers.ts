@@ -1,6 +1,7 @@
 // Worker leases in memory, for simulation: the same answers as PostgreSQL, held to it by one conformance suite.
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
+import { longMs } from '../../src/domain/queue/tenant-share.ts'
 import {
   type Worker,
   type WorkerStatus,
@@ -12,6 +13,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Maintenance } from '../../src/ports/maintenance.ts'
 import {
+  type HeldOfTenant,
   type RegisteredWorker,
   type WorkerCounts,
   type WorkerQuery,
@@ -66,6 +68,17 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
 
   async reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'> {
     return reclaim(this.#store, lease)
+  }
+
+  async countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]> {
+    const before = this.#store.now() - longMs
+    return workerIds.flatMap((workerId) => {
+      const rows = [...(this.#store.leases.get(workerId)?.live ?? [])]
+      return [...Map.groupBy(rows, ({ tenantId }) => tenantId)].map(([tenantId, held]) => {
+        const long = held.filter(({ startedAt }) => startedAt !== null && startedAt < before).length
+        return { workerId, tenantId, held: held.length, long }
+      })
+    })
   }
 
   async list(query: WorkerQuery): Promise<WorkerView[]> {

@@ -131,7 +131,7 @@ const activeTables: readonly TableNote[] = [
       fence: 'grows with each claim; a write under a claim must name it',
       attempt: 'number of the latest attempt: a claim adds one, a return without a start takes it back',
       losses: 'attempts that were lost with their worker',
-      host: "the host whose limit it waits for; 'suspect': lost with a worker more than once",
+      host: "the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once",
       retry_of: 'the execution that a retry or redrive repeats',
       concurrency_key: 'at most key_limit executions that are not waiting have the same key',
       operation_id: 'the operation that made it',

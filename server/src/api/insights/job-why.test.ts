@@ -3,6 +3,8 @@ import test, { type TestContext } from 'node:test'
 import type { WhyReply } from '@carillon/contract/slot.ts'
 import { assertProblem, runAll, setupApp, testWorker } from '../../../test/app.ts'
 import { at, fireSlot } from '../../../test/fire.ts'
+import { sharedLane } from '../../domain/queue/lane.ts'
+import { serverRoute } from '../../domain/queue/route.ts'
 
 async function setup(t: TestContext, changes: object = {}) {
   const parts = await setupApp(t)
@@ -184,4 +186,26 @@ test('each wrong question is refused by its parameter', async (t) => {
   assert.match(plus.json().detail, /%2B/)
   assertProblem(await call('GET', `/jobs/${jobId}/why?when=now`), 'INVALID_REQUEST', 'when')
   assertProblem(await call('GET', '/jobs/nope/why'), 'JOB_NOT_FOUND')
+})
+
+test('an execution whose tenant is at its share of the workers says so, once a second tenant has jobs', async (t) => {
+  const { memory, why, call, world } = await setup(t, { overlap_policy: 'ALLOW' })
+  const worker = testWorker({ capacity: 8 })
+  await memory.leases.register(worker)
+  const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
+  const slow = { name: 'slow', schedule: '@hourly', execution, overlap_policy: 'ALLOW' }
+  const { job_id: slowId } = (await call('POST', '/jobs', slow)).json()
+  for (let i = 0; i < 2; i++) await call('POST', `/jobs/${slowId}/trigger`, {})
+  const order = { workerId: worker.workerId, routes: [serverRoute], hosts: [], batchesMax: 10 }
+  await memory.queue.claim({ ...order, lanes: [{ lane: sharedLane, count: 2 }] })
+  await world.advance(11_000)
+  await memory.leases.beat(worker.workerId, { status: 'ACTIVE', currentLoad: 2 })
+  const { job_id: jobId } = await why()
+  await call('POST', `/jobs/${jobId}/trigger`, {})
+  assert.equal((await why()).reason, 'queued', 'one tenant has every place')
+  const { tenant_id: tenantId } = (await call('POST', '/tenants', { name: 'other' })).json()
+  await call('POST', '/jobs', slow, { 'x-tenant-id': tenantId })
+  const told = await why()
+  assert.equal(told.reason, 'tenant_share')
+  assert.match(told.answer, /but its tenant has 2 under way, its share of the workers while other tenants/)
 })

@@ -11,6 +11,7 @@ import { nextRun } from '../../domain/schedule/next-run.ts'
 import { lateAfterMs } from '../../domain/scheduling/misfire.ts'
 import { type Answer, awaitsEnd, firstOf, type NowFacts, whyNow, whyUnended } from '../../domain/why/why.ts'
 import { noTurnText } from '../../domain/why/why-graph.ts'
+import { shareHeldBy } from '../../domain/why/why-share.ts'
 import { whyNoSlot, whySlot } from '../../domain/why/why-slot.ts'
 import { canRun } from '../../domain/why/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
@@ -18,6 +19,7 @@ import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { Tenants } from '../../ports/tenants.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { requireInstant } from '../http/instant.ts'
@@ -37,7 +39,8 @@ export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
   clock: Clock
   jobs: Pick<Jobs, 'get'>
   executions: Pick<Executions, 'getExecution' | 'listExecutions' | 'underWay'>
-  workers: Pick<Workers, 'list'>
+  workers: Pick<Workers, 'list' | 'countHeld'>
+  tenants: Pick<Tenants, 'countWithJobs'>
 }
 
 interface Question {
@@ -49,6 +52,8 @@ interface Question {
 }
 
 const reachMs = 366 * dayMs
+/** Workers whose executions are counted by tenant, at most. */
+const sharersMax = 50
 
 export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(
@@ -205,7 +210,7 @@ async function factsOfNow(
     job,
     now,
     underWay,
-    workers: { count: active.length, free },
+    workers: { count: active.length, free, shareHeld: await findShareHeld(deps, job, active, underWay) },
     last,
     next:
       next === null
@@ -230,6 +235,27 @@ async function listWorkersFor(
   const ours = await workers.list({ tenantId: null, ours: true, status })
   if (EXECUTOR_KINDS[execution.type].canRun === undefined) return ours
   return [...ours, ...(await workers.list({ tenantId, status, limit: workersPerTenantMax }))]
+}
+
+/** Null: an execution finds a place, none waits for one, or there are too many workers to look at. */
+async function findShareHeld(
+  { workers, tenants }: JobWhyDeps,
+  { tenantId }: JobView,
+  active: readonly WorkerView[],
+  { executions }: UnderWay,
+): Promise<number | null> {
+  const isShared = active.length <= sharersMax && active.every((one) => one.tenantId === null)
+  if (!isShared || !executions.some(({ state, host }) => state === 'ready' && host === null)) return null
+  if ((await tenants.countWithJobs(2)) < 2) return null
+  const held = await workers.countHeld(active.map(({ workerId }) => workerId))
+  const byWorker = Map.groupBy(held, ({ workerId }) => workerId)
+  const holding = active.map(({ workerId, capacity, executors }) => {
+    const loads = (byWorker.get(workerId) ?? []).map(
+      (one) => [one.tenantId, { inFlight: one.held, long: one.long }] as const,
+    )
+    return { capacity, limitsLong: executors.includes('http'), tenants: new Map(loads) }
+  })
+  return shareHeldBy(holding, tenantId)
 }
 
 async function factsOfRuns(

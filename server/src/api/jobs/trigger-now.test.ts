@@ -19,7 +19,10 @@ function setup(answer: () => Promise<TriggerOutcome>, { hasRoom = true } = {}) {
     },
   } as Jobs
   const direct: DirectDispatch = {
-    reserve: (count) => (hasRoom && count === 1 ? { ...name, end: (claimed) => ended.push(claimed) } : null),
+    reserve(count, tenantIds) {
+      assert.deepEqual([count, tenantIds], [1, ['t']])
+      return hasRoom ? { ...name, end: (claimed) => ended.push(claimed) } : null
+    },
   }
   return { stores: { jobs, direct }, orders, ended }
 }

@@ -23,7 +23,7 @@ export async function triggerNow(
   order: TriggerOrder,
 ): Promise<TriggerOutcome> {
   // An execution in a tenant's own lane waits there for its share.
-  const taking = order.lane === sharedLane ? (direct?.reserve(1) ?? null) : null
+  const taking = order.lane === sharedLane ? (direct?.reserve(1, [order.tenantId]) ?? null) : null
   if (taking === null) return jobs.trigger(order)
   const outcome = await triggerFor(jobs, order, taking)
   // A trigger that waits for the lock of a job holds no reservation in the meantime.

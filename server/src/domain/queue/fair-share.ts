@@ -1,6 +1,7 @@
 // Divides the free room of a worker among lanes (tenants): the shared lane first, then the lane that was served least for
 // its weight. Each worker counts in its own memory; if each worker is fair, the fleet is.
 import { sharedLane } from './lane.ts'
+import type { TenantShares } from './tenant-share.ts'
 
 export interface LaneWeight {
   lane: string
@@ -19,11 +20,21 @@ const portion = 100
 export class FairShare {
   #served = new Map<string, number>()
 
-  /** Splits `free` places over the lanes that have work. `inFlight`: executions of each lane this worker has. */
+  /**
+   * Splits `free` places over the lanes that have work. `inFlight`: executions of the tenant of each lane at this worker;
+   * `shares`: the bounds of these tenants, which the places given to them are counted in. Default null: there are none. The tenants
+   * in the shared lane are not known here.
+   */
   split(
     lanes: readonly LaneWeight[],
-    worker: { free: number; capacity: number; inFlight: (lane: string) => number },
+    worker: {
+      free: number
+      capacity: number
+      inFlight: (lane: string) => number
+      shares?: TenantShares | null
+    },
   ): LaneShare[] {
+    const { shares: tenants } = worker
     const active = lanes.filter(({ lane }) => lane !== sharedLane)
     this.#keep(active)
     const shares = new Map<string, number>()
@@ -51,7 +62,12 @@ export class FairShare {
           least = one
       }
       if (least === null) break
-      const count = Math.min(free, portion, room.get(least.lane)!)
+      const count = Math.min(free, portion, room.get(least.lane)!, tenants?.roomOf(least.lane) ?? free)
+      if (count === 0) {
+        room.set(least.lane, 0)
+        continue
+      }
+      tenants?.take(least.lane, count)
       shares.set(least.lane, (shares.get(least.lane) ?? 0) + count)
       served.set(least.lane, served.get(least.lane)! + count)
       room.set(least.lane, room.get(least.lane)! - count)

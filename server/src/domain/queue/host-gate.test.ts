@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../../test/virtual-world.ts'
 import type { HttpErrorType } from '../../ports/http.ts'
-import { HostGate, type HostOutcome, hostCapOf, judgeHost } from './host-gate.ts'
+import {
+  HostGate,
+  type HostOutcome,
+  hostCapOf,
+  hostKeyOf,
+  hostOfKey,
+  judgeHost,
+  tenantOfKey,
+} from './host-gate.ts'
 
 const host = 'example.com'
 
@@ -237,4 +245,53 @@ test('errors on the way, timeouts, 5xx and 429 are failures of the host; every o
   assert.equal(judge('RESPONSE_TOO_LARGE'), 'ok')
   assert.equal(judge('CANCELLED'), 'unknown')
   assert.equal(judge('TARGET_FORBIDDEN'), 'unknown')
+})
+
+test('failures of one tenant at a host neither open it for another nor take its room', () => {
+  const gate = new HostGate({ capPerHost: 20, isShared: () => true })
+  const [a, b] = [hostKeyOf('host', 'a'), hostKeyOf('host', 'b')]
+  for (let i = 0; i < 40; i++) {
+    gate.tryEnter(a, i * 1_000)
+    gate.leave(a, 'failed')
+  }
+  assert.deepEqual([gate.isOpen(a), gate.isOpen(b)], [true, false])
+  assert.equal(gate.room(b, 40_000), 18)
+  gate.tryEnter(b, 40_000)
+  gate.leave(b, 'ok')
+  assert.equal(gate.isOpen(a), true, 'a success of another tenant says nothing of its calls')
+})
+
+test('one tenant leaves a tenth of a host to the others, and half while calls of another wait there', () => {
+  const gate = new HostGate({ capPerHost: 20, isShared: () => true })
+  const enter = (name: string, nowMs: number) => {
+    let entered = 0
+    while (gate.tryEnter(name, nowMs)) entered += 1
+    return entered
+  }
+  const [a, b, c] = ['a', 'b', 'c'].map((tenantId) => hostKeyOf('host', tenantId)) as [string, string, string]
+  assert.equal(enter(a, 0), 18)
+  assert.equal(gate.room(c, 0), 2)
+  assert.equal(gate.waitingBeside(a, 0), null)
+  assert.equal(enter(b, 0), 2)
+  assert.equal(gate.waitingBeside(a, 0), b)
+  assert.equal(gate.waitingBeside(b, 0), null)
+  for (let i = 0; i < 8; i++) {
+    gate.leave(a, 'ok')
+    assert.equal(gate.tryEnter(a, 500), false, 'it has half or more, and another waits')
+    assert.equal(gate.tryEnter(b, 500), true)
+  }
+  assert.equal(gate.tryEnter(c, 500), false, 'the host is full')
+  for (const [name, calls] of [[a, 10], [b, 10]] as const) for (let i = 0; i < calls; i++) gate.leave(name, 'ok') // biome-ignore format: one loop
+  assert.equal(gate.size, 0)
+  assert.equal(enter(a, 5_000), 18, 'nobody has waited for a second')
+})
+
+test('a single tenant has a whole host, and names without a tenant count with the others', () => {
+  const gate = new HostGate({ capPerHost: 4 })
+  for (let i = 0; i < 3; i++) assert(gate.tryEnter(hostKeyOf('host', 'a'), 0))
+  assert.equal(gate.room('host', 0), 1)
+  assert(gate.tryEnter('host', 0))
+  assert.equal(gate.room(hostKeyOf('host', 'a'), 0), 0)
+  assert.deepEqual([hostOfKey('host:1 t'), hostOfKey('host:1')], ['host:1', 'host:1'])
+  assert.deepEqual([tenantOfKey('host:1 t'), tenantOfKey('host:1')], ['t', null])
 })

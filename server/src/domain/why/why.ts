@@ -4,6 +4,7 @@ import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { JobView } from '../jobs/job.ts'
+import { hostOfKey } from '../queue/host-gate.ts'
 import { suspectHost } from '../queue/route.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import { dependentText, type GraphFacts, type OpenRun, openText } from './why-graph.ts'
@@ -23,7 +24,12 @@ export interface NowFacts {
   now: EpochMs
   underWay: UnderWay
   /** Workers that are alive and may take executions of the job. */
-  workers: { count: number; free: number }
+  workers: {
+    count: number
+    free: number
+    /** Executions of the tenant that they run, if they leave it no place while other tenants have jobs; null: they do. */
+    shareHeld: number | null
+  }
   /** The latest slot up to now, and its fate. */
   last: { slot: EpochMs; status: WhyStatus; reason: WhyReason | null; executionId: string | null } | null
   /** The first slot to come, with when it fires; `exclusion` names the entry that excludes it. */
@@ -89,7 +95,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
-  const { count, free } = facts.workers
+  const { count, free, shareHeld } = facts.workers
   if (count === 0) {
     return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
@@ -98,12 +104,16 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
   }
   if (one.host !== null) {
-    const busy = `its target ${shorten(one.host)} has the maximum number of concurrent calls`
+    const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
   if (free <= 0) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
     return told(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
+  }
+  if (shareHeld !== null) {
+    const share = `its tenant has ${shareHeld} under way, its share of the workers while other tenants have jobs`
+    return told(`It waits: ${nameOf(one)} ${since}, but ${share}.`, 'tenant_share')
   }
   return told(`It waits: ${nameOf(one)} ${since} and is in the queue of the workers.`, 'queued')
 }

@@ -37,6 +37,11 @@ export class PostgresTenants implements Tenants {
     }
   }
 
+  async countWithJobs(max: number): Promise<number> {
+    const { rows } = await this.#database.query<{ total: number }>(statements.countTenantsWithJobs, [max])
+    return rows[0]!.total
+  }
+
   async change(
     tenantId: string,
     { name = null, tier = null }: { name?: string | null; tier?: string | null },

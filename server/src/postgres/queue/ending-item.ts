@@ -11,7 +11,11 @@ export function toEndingItem(ending: Ending): EndingWire {
   if (ending.kind === 'running' || ending.kind === 'awaiting')
     return { k: ending.kind, s: ending.startedAt, g: ending.deadline }
   if (ending.kind === 'unstarted')
-    return ending.host === null ? { k: 'unstarted' } : { k: 'unstarted', c: ending.host }
+    return {
+      k: 'unstarted',
+      ...(ending.host !== null && { c: ending.host }),
+      ...(ending.toOwnLane === true && { q: true }),
+    }
   const { end } = ending
   const item: EndingWire = { k: 'ended', o: end.outcome, z: end.finishedAt }
   if (end.startedAt !== null) item.s = end.startedAt

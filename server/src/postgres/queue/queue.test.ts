@@ -8,6 +8,7 @@ import { testQueueCapacity } from '../../../test/conformance/queue/queue-capacit
 import { testQueueDivide } from '../../../test/conformance/queue/queue-divide.ts'
 import { testFinish } from '../../../test/conformance/queue/queue-finish.ts'
 import { testQueueLeft } from '../../../test/conformance/queue/queue-left.ts'
+import { testOwnLane } from '../../../test/conformance/queue/queue-own-lane.ts'
 import { testQueueRoutes } from '../../../test/conformance/queue/queue-routes.ts'
 import { testOnStores } from '../../../test/conformance/stores.ts'
 
@@ -16,6 +17,7 @@ testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
 testOnStores(testQueueCapacity)
 testOnStores(testFinish)
+testOnStores(testOwnLane)
 testOnStores(testFastPath)
 testOnStores(testQueueDivide)
 testOnStores(testQueueLeft)

@@ -108,6 +108,14 @@ export const countTenantWorkers = sql('countTenantWorkers')`${countOf(fragment`w
 export const countRegistered = sql('countRegistered')`
   SELECT count(*)::int AS workers FROM (SELECT FROM workers WHERE tenant_id = $1 LIMIT $2) w`
 
+// $2 after how many ms an execution is a long one. Executions leave their batches after 200 ms.
+export const countHeldOfTenants = sql('countHeldOfTenants')`
+  SELECT l.worker_id, l.tenant_id, count(*)::int AS held,
+    (count(*) FILTER (WHERE l.started_at < clock_timestamp() - $2 * interval '1 millisecond'))::int AS long
+  FROM live l
+  WHERE l.worker_id = ANY ($1::uuid[])
+  GROUP BY l.worker_id, l.tenant_id`
+
 // A CTE, not a subquery: the planner may loop over a LIMITed subquery and take more than $1 rows.
 export const pruneFormerWorkers = sql('pruneFormerWorkers')`
   WITH old AS MATERIALIZED (

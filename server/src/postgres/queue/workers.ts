@@ -1,4 +1,5 @@
 // Worker leases on PostgreSQL, and the workers as people see them.
+import { longMs } from '../../domain/queue/tenant-share.ts'
 import {
   formerWorkersMax,
   shownMs,
@@ -11,6 +12,7 @@ import {
 import { firstId } from '../../lib/id.ts'
 import type { Leases } from '../../ports/leases.ts'
 import {
+  type HeldOfTenant,
   type RegisteredWorker,
   type WorkerCounts,
   type WorkerQuery,
@@ -88,6 +90,18 @@ export class PostgresWorkers implements Leases, Workers {
     const values = [tenantId, workersPerTenantMax]
     const { rows } = await this.#database.query<{ workers: number }>(statements.countRegistered, values)
     return rows[0]!.workers
+  }
+
+  async countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]> {
+    const { rows } = await this.#database.query<{
+      worker_id: string
+      tenant_id: string
+      held: number
+      long: number
+    }>(statements.countHeldOfTenants, [workerIds, longMs])
+    return rows.map(({ worker_id: workerId, tenant_id: tenantId, held, long }) => ({
+      ...{ workerId, tenantId, held, long },
+    }))
   }
 
   async prune(limit: number): Promise<number> {

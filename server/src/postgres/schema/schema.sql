@@ -599,7 +599,7 @@ CREATE TABLE live (
   fence integer DEFAULT 0 NOT NULL, -- grows with each claim; a write under a claim must name it
   attempt smallint DEFAULT 0 NOT NULL, -- number of the latest attempt: a claim adds one, a return without a start takes it back
   losses smallint DEFAULT 0 NOT NULL, -- attempts that were lost with their worker
-  host text, -- the host whose limit it waits for; 'suspect': lost with a worker more than once
+  host text, -- the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once
   started_at timestamptz(3),
   payload_override json,
   idempotency_key text,

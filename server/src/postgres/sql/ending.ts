@@ -32,6 +32,7 @@ export const endingItem = defineItem({
   deadReason: ['x', 'text'],
   hostThen: ['c', 'text'],
   deadlineMs: ['g', 'float8'],
+  ownLane: ['q', 'boolean'],
 })
 
 /** The attempt that a report means. `workerId`: null for any holder. */
@@ -171,6 +172,7 @@ export const endPositions = fragment`
       {
         ...identityOfHeld,
         ...queuedOfHeld,
+        lane: fragment`CASE WHEN h.own_lane THEN h.tenant_id::text ELSE h.lane END`,
         state: fragment`
           CASE h.ending
             WHEN 'ended' THEN 'retrying'
@@ -337,6 +339,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
       ready_at = from_ms(h.retry_ms),
       attempt = CASE h.ending WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END,
       losses = CASE h.outcome WHEN 'lost' THEN l.losses + 1 ELSE l.losses END,
+      lane = CASE WHEN h.own_lane THEN l.tenant_id::text ELSE l.lane END,
       host = CASE WHEN h.ending = 'unstarted' AND l.host = 'suspect' THEN l.host ELSE h.host_then END,
       ${atRest}
     FROM held h

@@ -42,6 +42,21 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal((await s.tenants.list({ before: null, limit: 10 })).total, 2)
   })
 
+  test(`${name}: tenants with jobs are counted, up to a bound`, async (t) => {
+    const s = await setup(t)
+    assert.equal(await s.tenants.countWithJobs(2), 0)
+    await s.createJob()
+    await s.createJob()
+    await add(s, 'sales')
+    assert.equal(await s.tenants.countWithJobs(2), 1)
+    for (const tenantName of ['support', 'billing']) {
+      const { tenantId } = await add(s, tenantName)
+      await s.createJob({ tenantId })
+    }
+    assert.equal(await s.tenants.countWithJobs(2), 2)
+    assert.equal(await s.tenants.countWithJobs(10), 3)
+  })
+
   test(`${name}: of many that take one name at once, one gets it`, async (t) => {
     const s = await setup(t)
     const outcomes = await Promise.all(

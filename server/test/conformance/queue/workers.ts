@@ -90,6 +90,30 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     assert.deepEqual([await s.workers.prune(10), await s.workers.prune(10)], [1, 0])
   })
 
+  test(`${name}: the executions of a worker are counted by tenant`, async (t) => {
+    const s = await setup(t)
+    const [first, second] = [await s.addTenant(1), await s.addTenant(1)]
+    const [workerId, idle] = [await s.addWorker(), await s.addWorker()]
+    for (const [tenantId, count] of [
+      [first, 2],
+      [second, 1],
+    ] as const) {
+      // biome-ignore format: a table
+      const job = await s.createJob({ tenantId, overlapPolicy: 'ALLOW' })
+      for (let i = 0; i < count; i++) await s.trigger(job)
+    }
+    await s.claim(workerId, 10)
+    const held = await s.workers.countHeld([workerId, idle])
+    assert.deepEqual(
+      held.toSorted((a, b) => b.held - a.held),
+      [
+        { workerId, tenantId: first, held: 2, long: 0 },
+        { workerId, tenantId: second, held: 1, long: 0 },
+      ],
+    )
+    assert.deepEqual(await s.workers.countHeld([idle]), [])
+  })
+
   test(`${name}: workers are counted by status, with the executions that they hold`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
