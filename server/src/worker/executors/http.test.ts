@@ -95,7 +95,7 @@ test('tenant, method, address, timeout and limits are taken from the job', async
     },
   )
   assert.deepEqual([timeoutMs, responseBytesMax, previewBytesMax], [30_000, 1_048_576, 4_096])
-  assert.equal(setup().prepared.host, 'example.com:8443')
+  assert.equal(setup().prepared.host, 'example.com:8443 t')
 })
 
 for (const { name, given, body } of [
