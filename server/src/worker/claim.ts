@@ -8,7 +8,7 @@
 // shared lane (`claimSharedLane`), so that a quiet tenant does not wait until a herd's executions are in flight.
 //
 // Invariants: nothing is claimed without a lease or while the worker drains; a pass asks for no more than the room that
-// no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`TenantShares`);
+// no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`WorkerShares`);
 // executions of hosts have at most half of the room while lanes wait too; while the scheduler in this process has a herd
 // to fire, lanes other than the shared one are claimed from only now and then, at most a batch at a time.
 import { batchExecutionsMax } from '../domain/queue/execution.ts'

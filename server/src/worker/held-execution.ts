@@ -37,7 +37,7 @@ export interface HeldExecution extends Readonly<Omit<ClaimedLive, Converted>> {
   cancelledMs: number | null
   /** Its attempt is over. Updates of an attempt that does not stop are ignored from then on. */
   isOver: boolean
-  /** It was not started because its tenant is at its share of the worker: see `TenantShares`. */
+  /** It was not started because its tenant is at its share of the worker: see `WorkerShares`. */
   isBeyondShare: boolean
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean

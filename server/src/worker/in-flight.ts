@@ -12,7 +12,7 @@
 // host; each execution ends once, and each batch is passed on once; nothing starts while the lease is not known to hold.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/queue/host-gate.ts'
-import type { TenantShares } from '../domain/queue/tenant-share.ts'
+import type { WorkerShares } from '../domain/queue/worker-shares.ts'
 import { Stop, type StopSignal } from '../lib/stop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
@@ -114,7 +114,7 @@ export class InFlight {
   }
 
   /** How many places each tenant may still take. Null: `more` executions of any tenant fit. */
-  measureShares(more: number): TenantShares | null {
+  measureShares(more: number): WorkerShares | null {
     return this.tenants.measureShares(this.#executions, { more, nowMs: this.#deps.clock.monotonicMs() })
   }
 

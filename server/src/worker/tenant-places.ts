@@ -1,5 +1,5 @@
 // The places of a worker by tenant: how many each has in flight, how many of its calls last, and how many ended quickly.
-// `TenantShares` decides by these counts. While only one tenant has jobs nothing is decided, and only executions in
+// `WorkerShares` decides by these counts. While only one tenant has jobs nothing is decided, and only executions in
 // flight are counted.
 //
 // States: alone (all executions were of one tenant) or shared. A worker becomes shared with the first execution of a
@@ -8,7 +8,7 @@
 //
 // Invariants: the executions in flight of all tenants together are the executions of the worker; a tenant with nothing in
 // flight is remembered for as long as its quick ends count, and no more than `tenantsMax` tenants are.
-import { longMs, reservedOf, type TenantLoad, TenantShares } from '../domain/queue/tenant-share.ts'
+import { longMs, reservedOf, type TenantLoad, WorkerShares } from '../domain/queue/worker-shares.ts'
 import type { HeldExecution } from './held-execution.ts'
 import { RecentEndings } from './recent-endings.ts'
 
@@ -122,7 +122,7 @@ export class TenantPlaces {
   measureShares(
     executions: ReadonlySet<HeldExecution>,
     { more, nowMs }: { more: number; nowMs: number },
-  ): TenantShares | null {
+  ): WorkerShares | null {
     const { capacity } = this.#options
     const { size } = executions
     if (!this.#isShared || size + more <= capacity * unboundShare) return null
@@ -136,6 +136,6 @@ export class TenantPlaces {
       }
     }
     const free = capacity + this.measureExtra(size) - size
-    return new TenantShares({ ...this.#options, free }, loads)
+    return new WorkerShares({ ...this.#options, free }, loads)
   }
 }

@@ -1,7 +1,7 @@
 // Worker leases in memory, for simulation: the same answers as PostgreSQL, held to it by one conformance suite.
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
-import { longMs } from '../../src/domain/queue/tenant-share.ts'
+import { longMs } from '../../src/domain/queue/worker-shares.ts'
 import {
   type Worker,
   type WorkerStatus,

@@ -1,7 +1,7 @@
 // Divides the free room of a worker among lanes (tenants): the shared lane first, then the lane that was served least for
 // its weight. Each worker counts in its own memory; if each worker is fair, the fleet is.
 import { sharedLane } from './lane.ts'
-import type { TenantShares } from './tenant-share.ts'
+import type { WorkerShares } from './worker-shares.ts'
 
 export interface LaneWeight {
   lane: string
@@ -31,7 +31,7 @@ export class FairShare {
       free: number
       capacity: number
       inFlight: (lane: string) => number
-      shares?: TenantShares | null
+      shares?: WorkerShares | null
     },
   ): LaneShare[] {
     const { shares: tenants } = worker

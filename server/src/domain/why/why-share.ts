@@ -1,6 +1,6 @@
-// Whether executions of a tenant wait because the workers leave it no place: see domain/queue/tenant-share.ts. By the
+// Whether executions of a tenant wait because the workers leave it no place: see domain/queue/worker-shares.ts. By the
 // executions in the store; a worker decides by its own count, which also has the ones of the last moments.
-import { type TenantLoad, TenantShares } from '../queue/tenant-share.ts'
+import { type TenantLoad, WorkerShares } from '../queue/worker-shares.ts'
 
 export interface HoldingWorker {
   capacity: number
@@ -27,7 +27,7 @@ function hasPlace({ capacity, limitsLong, tenants }: HoldingWorker, tenantId: st
       id,
       { inFlight: isLong ? long : inFlight, long, endedQuickly: 0 },
     ])
-    return new TenantShares({ capacity, limitsLong: isLong, free: capacity - used }, loads).roomOf(tenantId)
+    return new WorkerShares({ capacity, limitsLong: isLong, free: capacity - used }, loads).roomOf(tenantId)
   }
   return roomOf(false) > 0 && (!limitsLong || roomOf(true) > 0)
 }

@@ -1,5 +1,5 @@
 // Worker leases on PostgreSQL, and the workers as people see them.
-import { longMs } from '../../domain/queue/tenant-share.ts'
+
 import {
   formerWorkersMax,
   shownMs,
@@ -9,6 +9,7 @@ import {
   workerLeaseMs,
   workersPerTenantMax,
 } from '../../domain/queue/worker.ts'
+import { longMs } from '../../domain/queue/worker-shares.ts'
 import { firstId } from '../../lib/id.ts'
 import type { Leases } from '../../ports/leases.ts'
 import {

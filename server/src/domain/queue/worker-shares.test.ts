@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { longMaxOf, reservedOf, type TenantLoad, TenantShares } from './tenant-share.ts'
+import { longMaxOf, reservedOf, type TenantLoad, WorkerShares } from './worker-shares.ts'
 
 const capacity = 2_000
 const load = (changes: Partial<TenantLoad>): TenantLoad => ({
@@ -13,14 +13,14 @@ const load = (changes: Partial<TenantLoad>): TenantLoad => ({
 function sharesOf(
   tenants: Record<string, Partial<TenantLoad>>,
   { places = capacity, limitsLong = true } = {},
-): TenantShares {
+): WorkerShares {
   const loads = Object.entries(tenants).map(([tenantId, changes]) => [tenantId, load(changes)] as const)
   const used = loads.reduce((sum, [, { inFlight }]) => sum + inFlight, 0)
-  return new TenantShares({ capacity: places, free: places - used, limitsLong }, loads)
+  return new WorkerShares({ capacity: places, free: places - used, limitsLong }, loads)
 }
 
 /** Each of these tenants takes all its room, in turn; returns the places of each. */
-function fill(shares: TenantShares, tenantIds: readonly string[]): number[] {
+function fill(shares: WorkerShares, tenantIds: readonly string[]): number[] {
   return tenantIds.map((tenantId) => {
     const room = shares.roomOf(tenantId)
     shares.take(tenantId, room)

@@ -46,7 +46,7 @@ const reserveDivisor = 4
 const nothing: TenantLoad = { inFlight: 0, long: 0, endedQuickly: 0 }
 
 /** The rooms of all tenants at one moment. `take` keeps them up to date while places are handed out. */
-export class TenantShares {
+export class WorkerShares {
   readonly #places: WorkerPlaces
   readonly #reserved: number
   readonly #longMax: number
