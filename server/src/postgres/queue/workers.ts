@@ -1,5 +1,4 @@
 // Worker leases on PostgreSQL, and the workers as people see them.
-
 import {
   formerWorkersMax,
   shownMs,
@@ -100,8 +99,11 @@ export class PostgresWorkers implements Leases, Workers {
       held: number
       long: number
     }>(statements.countHeldOfTenants, [workerIds, longMs])
-    return rows.map(({ worker_id: workerId, tenant_id: tenantId, held, long }) => ({
-      ...{ workerId, tenantId, held, long },
+    return rows.map((row) => ({
+      workerId: row.worker_id,
+      tenantId: row.tenant_id,
+      held: row.held,
+      long: row.long,
     }))
   }
 
