@@ -211,12 +211,12 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
 }
 
 /**
- * In most of the seeds without limits and windows, behind which a wrong choice of missed slots would not show: in half of
- * all seeds without overlap too, in a quarter with a catch-up that on-time slots meet.
+ * In half of the seeds without limits and windows, behind which a wrong choice of missed slots would not show: in a quarter
+ * of all seeds without overlap too, in another quarter with a catch-up that on-time slots meet.
  */
 function baringMisfires(sim: Simulation, request: JobRequest): JobRequest {
   const luck = sim.randomOf('misfires').next()
-  if (luck < 0.25) return request
+  if (luck < 0.5) return request
   const {
     concurrency_limit: _limit,
     concurrency_key: _key,
@@ -225,7 +225,7 @@ function baringMisfires(sim: Simulation, request: JobRequest): JobRequest {
   } = request
   const execution = { ...rest.execution, callback_url: 'https://quick-1.example/misfires' }
   const policies: Partial<JobRequest> =
-    luck < 0.5 ? { misfire_policy: 'FIRE_ALL', overlap_policy: 'SKIP' } : { overlap_policy: 'ALLOW' }
+    luck < 0.75 ? { overlap_policy: 'ALLOW' } : { misfire_policy: 'FIRE_ALL', overlap_policy: 'SKIP' }
   return { ...rest, name: 'quick misfires', ...policies, execution }
 }
 
