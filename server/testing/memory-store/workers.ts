@@ -1,7 +1,6 @@
 // Worker leases in memory, for simulation: the same answers as PostgreSQL, held to it by one conformance suite.
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
-import { longMs } from '../../src/domain/queue/worker-shares.ts'
 import {
   type Worker,
   type WorkerStatus,
@@ -9,6 +8,7 @@ import {
   workerLeaseMs,
   workersPerTenantMax,
 } from '../../src/domain/queue/worker.ts'
+import { longMs } from '../../src/domain/queue/worker-shares.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Maintenance } from '../../src/ports/maintenance.ts'
