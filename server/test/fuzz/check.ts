@@ -159,6 +159,9 @@ function names(request: FuzzRequest, pointer: string): boolean {
   const value = body === null || body.length === 0 ? undefined : readJson(body)
   // The whole body, or its absence; or a parameter with an empty name.
   if (pointer === '') return operation?.body !== null || decodeQuery(path).includes('')
+  // A change of the target is refused for the stored values that it leaves out: each must be sent again.
+  const isStored = request.method === 'PATCH' && /^\/execution\/(headers|env)\/[^/]+$/.test(pointer)
+  if (isStored) return typeof value === 'object' && value !== null
   if (pointer.startsWith('/')) {
     const keys = pointer
       .slice(1)
