@@ -12,7 +12,7 @@ const slowSuffix = '.slow.test.ts'
 const shared = /^[a-z]+\/src\/|^server\/test\/(chaos|races|policies|schedule|graphs|probe)\//
 /** These start servers or PostgreSQL and wait for them most of the time. Each has a process of its own. */
 const waiting =
-  /^server\/test\/(e2e|processes|faults)\/|^server\/src\/embedded-postgres\/|^sdk\/test\/|^cli\/src\/(apply|doctor|executions|jobs|main)\./
+  /^server\/test\/(e2e|processes|faults)\/|^server\/src\/embedded-postgres\/|^sdk\/test\/|^cli\/src\/(apply|doctor|executions|jobs|main|server-proof)\./
 /** These take longest: they begin first, so that none of them is left alone at the end. */
 const long = /^(server|sdk)\/test\/|^server\/src\/postgres\//
 /** So many that a process takes seconds, not minutes. */
@@ -28,6 +28,9 @@ export function allTestFiles(): string[] {
 }
 
 export const isSlow = (file: string): boolean => file.endsWith(slowSuffix)
+
+/** Attacks that use much of the machine, and executions that have to start on time: nothing else runs beside them. */
+export const runsAlone = (file: string): boolean => file.startsWith('server/test/exhaustion/')
 
 /** Files that have tests for each version of PostgreSQL, by the list of versions or by a helper that goes through it. */
 export function isForEachVersion(file: string): boolean {

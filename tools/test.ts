@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { prepareDashboard } from '@carillon/server/process/build-dashboard.ts'
-import { allTestFiles, divide, isForEachVersion, isSlow, root } from './test-files.ts'
+import { allTestFiles, divide, isForEachVersion, isSlow, root, runsAlone } from './test-files.ts'
 
 interface Counts {
   passed: number
@@ -134,9 +134,11 @@ async function runRest(): Promise<Counts> {
   await buildDashboard()
   const older = divide(allTestFiles().filter((file) => isForEachVersion(file)))
   const slow = allTestFiles().filter(isSlow)
+  const slowFiles = (alone: boolean) => slow.filter((file) => runsAlone(file) === alone).map((file) => [file])
   return add(
     runTests('PostgreSQL 15', { files: older, concurrency: 2, versions: '15', pattern: 'PostgreSQL 15' }),
-    runTests('slow tests', { files: slow.map((file) => [file]), concurrency: 2, versions: '18' }),
+    runTests('slow tests', { files: slowFiles(false), concurrency: 2, versions: '18' }),
+    runTests('exhaustion tests', { files: slowFiles(true), concurrency: 1, versions: '18' }),
     counted(['tools/test-browser.ts'], { CARILLON_TEST_COUNTS: countsFile }),
   )
 }

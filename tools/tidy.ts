@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
-import { packagesWithEngines } from './lock-engines.ts'
+import { packagesToTrim } from './trim-lock.ts'
 
 const root = join(import.meta.dirname, '..')
 const linesMax = 400
@@ -273,10 +273,11 @@ function checkDependencyOrigins(): string[] {
         path.includes('node_modules/') && entry.link !== true && entry.integrity === undefined,
     )
     .map(([path]) => `package-lock.json: ${path} has no integrity hash`)
-  const engines = packagesWithEngines(JSON.parse(lock)).map(
-    (path) => `package-lock.json: ${path} names the Node it asks for: npm run add takes that out`,
+  const untrimmed = packagesToTrim(JSON.parse(lock)).map(
+    (path) =>
+      `package-lock.json: ${path} names the Node it asks for or an install script, or may be compiled: npm run add mends that`,
   )
-  return [...found, ...missing, ...engines]
+  return [...found, ...missing, ...untrimmed]
 }
 
 function checkLinksInDocs(): string[] {

@@ -256,6 +256,24 @@ jobs:
     assert.match(again.out, /^No changes: \d+ unchanged\.\n$/)
     const asJson = await server.call(words('export --json'))
     assert.match((await server.call(words('apply -f -'), { stdin: asJson.out })).out, /^No changes/)
+    const byName = await server.call(words('export --json r-full r-worker'))
+    assert.deepEqual(
+      JSON.parse(byName.out).jobs.map((job: { execution: { payload: unknown } }) => job.execution.payload),
+      [{ n: '0x1', list: [] }, null],
+    )
+    // A file without a payload takes it away: the edit begins with the whole job.
+    const { jobs } = JSON.parse(asJson.out)
+    const { payload: _, ...without } = jobs.find((job: { key: string }) => job.key === 'r-full').execution
+    const edit = await server.call(words('jobs edit r-full --json --dry-run -f -'), {
+      stdin: JSON.stringify({
+        ...jobs.find((job: { key: string }) => job.key === 'r-full'),
+        execution: without,
+      }),
+    })
+    assert.deepEqual(
+      JSON.parse(edit.out).changes.map(({ path }: { path: string }) => path),
+      ['execution.payload'],
+    )
     const one = await server.call(words('export r-once'))
     assert.equal(
       one.out,

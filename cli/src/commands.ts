@@ -23,6 +23,7 @@ const file: OptionSpecs = {
 const job: ArgumentSpec = { name: 'JOB', about: 'id, key or exact name of a job', completes: 'job' }
 const jobs: ArgumentSpec = { ...job, many: true, optional: true }
 const execution: ArgumentSpec = { name: 'EXECUTION', about: 'its id' }
+const tier: ArgumentSpec = { name: 'TIER', about: 'its name' }
 const bulk: OptionSpecs = {
   filter: list('NAME=VALUE', 'all matching jobs: tag, status, search'),
   all: flag('all jobs that are not deleted'),
@@ -256,6 +257,34 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'cancel an operation; finished items stay done',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
     load: async () => (await import('./operations.ts')).cancelOperation,
+  },
+  {
+    path: ['tiers', 'list'],
+    about: 'list the tiers of tenants, with their limits; for operators',
+    shows: true,
+    load: async () => (await import('./tiers.ts')).listTiers,
+  },
+  {
+    path: ['tiers', 'get'],
+    about: 'show all limits of a tier',
+    arguments: [tier],
+    shows: true,
+    load: async () => (await import('./tiers.ts')).getTier,
+  },
+  {
+    path: ['tiers', 'set'],
+    about: 'change limits of a tier, or make one; names the tenants beyond them',
+    arguments: [tier],
+    options: {
+      limit: list('NAME=VALUE', 'a limit as in the API, or none', { short: 'l' }),
+      like: text('TIER', 'start from the limits of this tier'),
+      ...dryRun,
+    },
+    examples: [
+      'carillon tiers set free --limit active_jobs_max=500 --dry-run',
+      'carillon tiers set gold --like pro --limit requests_per_second=none',
+    ],
+    load: async () => (await import('./tiers.ts')).setTier,
   },
   {
     path: ['next'],

@@ -3,7 +3,7 @@
 
 import type { Command, Completes, OptionSpec } from './command.ts'
 import { isOwnOption, optionsOf } from './command.ts'
-import { readAddress } from './connection.ts'
+import { readProvenAddress } from './connection.ts'
 import type { Context } from './context.ts'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -122,7 +122,7 @@ const jobsMax = 1_000
 
 async function namesOf(_kind: 'job', { values, io }: Context): Promise<string[]> {
   try {
-    const { url, key } = await readAddress(values, io)
+    const { url, key } = await readProvenAddress(values, io)
     if (key === null) return []
     const { createClient } = await import('@carillon/sdk')
     const { jobWords } = await import('./find-job.ts')

@@ -7,6 +7,7 @@ import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import type { Io } from './io.ts'
 import type { Values } from './parse.ts'
+import { requireProof } from './server-proof.ts'
 
 export interface Connection {
   url: string
@@ -23,6 +24,8 @@ export interface Address {
   key: string | null
   /** Where the key was found. */
   keyFrom: string
+  /** The file of a data directory that the key was found in; null: the user gave it. */
+  keyFile: string | null
 }
 
 /** A lost answer is asked for again; a server that is not there is told of within a second. */
@@ -33,7 +36,7 @@ const tenantPagesMax = 50
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export async function connect(values: Values, io: Io): Promise<Connection> {
-  const { url, key } = await readAddress(values, io)
+  const { url, key } = await readProvenAddress(values, io)
   if (key === null) {
     throw new CliError(EXIT.auth, 'no API key is known for this server.', [
       'Give --key KEY or set CARILLON_API_KEY; a local server keeps its key in .carillon/api-key, or where CARILLON_DATA says.',
@@ -53,23 +56,31 @@ export async function connect(values: Values, io: Io): Promise<Connection> {
   }
 }
 
+/** For calls with the key: one that the user did not give goes to the server of its data directory alone. */
+export async function readProvenAddress(values: Values, io: Pick<Io, 'env'>): Promise<Address> {
+  const address = await readAddress(values, io)
+  const { url, key, keyFile } = address
+  if (key !== null && keyFile !== null) await requireProof(url, key, keyFile)
+  return address
+}
+
 export async function readAddress(values: Values, { env }: Pick<Io, 'env'>): Promise<Address> {
   const url =
     values.text('url') ?? (env['CARILLON_URL'] || `http://127.0.0.1:${env['CARILLON_PORT'] || '7420'}`)
   if (!URL.canParse(url) || !/^https?:/i.test(url))
     throw new CliError(EXIT.usage, `--url is ${JSON.stringify(url)}: it must be an http or https address.`)
   const given = values.text('key')
-  if (given !== undefined) return { url, key: given, keyFrom: '--key' }
+  if (given !== undefined) return { url, key: given, keyFrom: '--key', keyFile: null }
   const set = env['CARILLON_API_KEY']
-  if (set) return { url, key: set, keyFrom: 'CARILLON_API_KEY' }
+  if (set) return { url, key: set, keyFrom: 'CARILLON_API_KEY', keyFile: null }
   // The key of the server here is not for strangers.
-  if (!isLocal(url)) return { url, key: null, keyFrom: 'nowhere' }
+  if (!isLocal(url)) return { url, key: null, keyFrom: 'nowhere', keyFile: null }
   for (const dir of dataDirs(env)) {
     const file = join(dir, 'api-key')
     const text = await readFile(file, 'utf8').catch(() => null)
-    if (text !== null) return { url, key: text.trim(), keyFrom: file }
+    if (text !== null) return { url, key: text.trim(), keyFrom: file, keyFile: file }
   }
-  return { url, key: null, keyFrom: 'nowhere' }
+  return { url, key: null, keyFrom: 'nowhere', keyFile: null }
 }
 
 /** Where a server of this machine keeps its data, if it was not told otherwise. */

@@ -3,9 +3,11 @@ import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PartitionList } from '@carillon/contract/partition.ts'
 import { CarillonError, type Client, ConnectionError, createClient } from '@carillon/sdk'
+import type { CommandsUserDeps } from '@carillon/server/process/commands-user.ts'
 import { version } from '@carillon/server/process/version.ts'
 import { dataDirs, isLocal, readAddress } from './connection.ts'
 import type { Context } from './context.ts'
+import { CliError } from './exit-code.ts'
 import { clean } from './text.ts'
 import { writeAgo, writeDuration } from './times.ts'
 
@@ -33,9 +35,12 @@ export async function* examine(context: Context): AsyncGenerator<Check> {
   if (reached.isThere) {
     yield await checkClock(url, signal)
     if (key === null) yield fail('key', 'no API key is known', 'give --key KEY or set CARILLON_API_KEY')
-    else yield* checkWithKey((await context.connect()).client, keyFrom, signal)
+    else yield* checkConnected(context, keyFrom)
   }
-  if (isLocal(url)) yield* checkData(io.env)
+  if (isLocal(url)) {
+    yield* checkData(io.env)
+    yield* checkCommands(io.env)
+  }
 }
 
 function ok(name: string, detail: string): Check {
@@ -98,6 +103,16 @@ async function checkClock(url: string, signal: AbortSignal): Promise<Check> {
   return offMs < clockFailMs ? warn('clock', said, advice) : fail('clock', said, advice)
 }
 
+async function* checkConnected(context: Context, keyFrom: string): AsyncGenerator<Check> {
+  try {
+    const { client } = await context.connect()
+    yield* checkWithKey(client, keyFrom, context.signal)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    yield fail('key', error.message, error.hints.join(' '))
+  }
+}
+
 async function* checkWithKey(client: Client, keyFrom: string, signal: AbortSignal): AsyncGenerator<Check> {
   const rights = await findRights(client, signal)
   if (rights === null) {
@@ -145,10 +160,21 @@ async function findRights(
 }
 
 async function* checkFleet(client: Client, signal: AbortSignal): AsyncGenerator<Check> {
-  const { partitions, schedulers, history_processes: history } = await client.partitions.list({ signal })
+  const list = await client.partitions.list({ signal })
+  const { partitions, schedulers, history_processes: history } = list
+  const { row_security: rowSecurity, database_connections: connections } = list
   yield checkPartitions({ partitions, schedulers })
   // A server of an older version does not say.
   if (history !== undefined) yield checkHistory(history.length, schedulers.length)
+  if (rowSecurity !== undefined) yield checkRowSecurity(rowSecurity)
+  if (connections !== undefined) yield checkConnections(connections)
+}
+
+/** The second wall between tenants, in the database. */
+export function checkRowSecurity({ active, reason, remedy }: PartitionList['row_security']): Check {
+  if (active) return ok('row security', 'holds for the reads of the API')
+  const advice = `as an administrator of the database run: ${remedy} Then restart the server`
+  return warn('row security', `is off: ${reason}`, advice)
 }
 
 /** The numbers of dashboards are folded by processes with the role history; schedulers stand in where there is none. */
@@ -162,6 +188,19 @@ export function checkHistory(processes: number, schedulers: number): Check {
   if (schedulers > 0)
     return warn('history', 'no process has the role history: the schedulers fold it themselves', advice)
   return fail('history', 'no process folds it: the numbers of dashboards are not updated', advice)
+}
+
+/** A share of the connections above which a further server may find none. */
+const connectionsWarn = 0.9
+
+/** Of the server that answers: other machines of its fleet have pools of their own. */
+export function checkConnections({ most, in_use, wanted }: PartitionList['database_connections']): Check {
+  const advice =
+    'raise max_connections of PostgreSQL, or lower CARILLON_DATABASE_CONNECTIONS or CARILLON_PROCESSES'
+  const said = `the database accepts ${most} connections and ${in_use} are in use`
+  if (wanted > most) return warn('connections', `${said}; this server may open ${wanted}`, advice)
+  if (in_use > connectionsWarn * most) return warn('connections', said, advice)
+  return ok('connections', `${said}; this server opens at most ${wanted}`)
 }
 
 function checkPartitions({
@@ -212,6 +251,29 @@ async function checkOperations(client: Client, signal: AbortSignal): Promise<Che
   const failed = operations.filter(({ status }) => status === 'FAILED').length
   const said = `${running} in progress, ${failed} failed of the last ${operations.length}`
   return failed === 0 ? ok('operations', said) : warn('operations', said, 'carillon operations list')
+}
+
+/** The user of commands, where the server has our settings and runs as root as we do. */
+export async function* checkCommands(
+  env: Context['io']['env'],
+  given?: CommandsUserDeps,
+): AsyncGenerator<Check> {
+  const isOn = Boolean(env['CARILLON_SHELL_COMMANDS']) || env['CARILLON_ARTIFACTS'] === 'on'
+  if (!isOn) return
+  const { chooseCommandsUser, withoutMaking } = await import('@carillon/server/process/commands-user.ts')
+  const deps = given ?? withoutMaking
+  if (deps.self !== 0) return
+  const { SETTINGS } = await import('@carillon/server/config/settings.ts')
+  const text = env['CARILLON_COMMANDS_USER']
+  const advice = 'see "The user of commands" in docs/executors.md'
+  try {
+    const commandsUser = text ? SETTINGS.CARILLON_COMMANDS_USER.parse(text) : null
+    const found = await chooseCommandsUser({ commandsUser, dataDir: dataDirs(env)[0]! }, deps)
+    if ('refusal' in found) yield fail('commands', found.refusal, advice)
+    else yield ok('commands', `run as the user with id ${found.user!.uid}`)
+  } catch (error) {
+    yield fail('commands', `CARILLON_COMMANDS_USER ${(error as Error).message}`, advice)
+  }
 }
 
 async function* checkData(env: Context['io']['env']): AsyncGenerator<Check> {

@@ -11,7 +11,7 @@ import { createClient } from '@carillon/sdk'
 import { cleanUp } from '../../server/test/cleanup.ts'
 import { launcher } from '../../server/test/e2e/program.ts'
 import { cli, startServer } from '../test/cli.ts'
-import { checkHistory } from './doctor-checks.ts'
+import { checkCommands, checkConnections, checkHistory, checkRowSecurity } from './doctor-checks.ts'
 
 const run = promisify(execFile)
 const words = (text: string) => text.trim().split(/\s+/)
@@ -20,6 +20,17 @@ interface Found {
   checks: { name: string; state: string; detail: string; advice: string | null }[]
   summary: { ok: number; warn: number; fail: number }
 }
+
+test('carillon doctor says that row-level security is off, and which SQL turns it on', () => {
+  const off = { active: false, reason: 'carillon may not create roles', remedy: 'CREATE ROLE a;' }
+  assert.deepEqual(checkRowSecurity(off), {
+    name: 'row security',
+    state: 'warn',
+    detail: 'is off: carillon may not create roles',
+    advice: 'as an administrator of the database run: CREATE ROLE a; Then restart the server',
+  })
+  assert.equal(checkRowSecurity({ active: true, reason: null, remedy: null }).state, 'ok')
+})
 
 test('carillon doctor says when schedulers fold history themselves, and when no process does', () => {
   assert.deepEqual(checkHistory(2, 3), {
@@ -33,6 +44,35 @@ test('carillon doctor says when schedulers fold history themselves, and when no 
   assert.deepEqual(checkHistory(0, 1), { name: 'history', state: 'warn', detail, advice })
   const none = 'no process folds it: the numbers of dashboards are not updated'
   assert.deepEqual(checkHistory(0, 0), { name: 'history', state: 'fail', detail: none, advice })
+})
+
+test('carillon doctor says as which user a server of root runs commands, or why none runs', async () => {
+  const jobs = { uid: 990, gid: 990 }
+  const examine = async (env: Record<string, string>, found: typeof jobs | null, self = 0) => {
+    const makeUser = async () => assert.fail('the doctor makes nothing')
+    const deps = { self, findUser: async () => found, makeUser }
+    const all = { CARILLON_ARTIFACTS: 'on', CARILLON_DATA: '/nowhere', ...env }
+    const checks = []
+    for await (const check of checkCommands(all, deps)) checks.push(check)
+    return checks.map(({ state, detail }) => [state, detail])
+  }
+  assert.deepEqual(await examine({}, jobs), [['ok', 'run as the user with id 990']])
+  const none = 'Commands and bundles do not run on this server'
+  const missing = `${none}: there is no user of the name in CARILLON_COMMANDS_USER. Set CARILLON_COMMANDS_USER.`
+  assert.deepEqual(await examine({ CARILLON_COMMANDS_USER: 'batch' }, null), [['fail', missing]])
+  const [[state, detail]] = (await examine({ CARILLON_COMMANDS_USER: '0' }, jobs)) as [[string, string]]
+  assert.deepEqual([state, detail], ['fail', 'CARILLON_COMMANDS_USER is root, as whom no command runs'])
+  assert.deepEqual(await examine({}, jobs, 1_000), [], 'an ordinary user runs them itself')
+  assert.deepEqual(await examine({ CARILLON_ARTIFACTS: 'off' }, jobs), [])
+})
+
+test('carillon doctor says when the database accepts fewer connections than the server may open', () => {
+  const { state, detail, advice } = checkConnections({ most: 97, in_use: 40, wanted: 160 })
+  assert.equal(state, 'warn')
+  assert.equal(detail, 'the database accepts 97 connections and 40 are in use; this server may open 160')
+  assert.match(advice!, /max_connections.*CARILLON_DATABASE_CONNECTIONS/)
+  assert.equal(checkConnections({ most: 97, in_use: 90, wanted: 20 }).state, 'warn')
+  assert.equal(checkConnections({ most: 97, in_use: 40, wanted: 97 }).state, 'ok')
 })
 
 test('carillon doctor and completion', async (t) => {
@@ -50,6 +90,10 @@ test('carillon doctor and completion', async (t) => {
     assert.match(of('schedulers')!.detail, /^64 of 64 partitions are held, by 1 scheduler$/)
     assert.equal(of('history')!.detail, 'folded by 1 process with the role history')
     assert.match(of('workers')!.detail, /^1 alive/)
+    assert.match(
+      of('connections')!.detail,
+      /^the database accepts 97 connections and \d+ are in use; this server opens at most 24$/,
+    )
     assert.match(of('clock')!.detail, /within a second/)
     assert.match(of('disk')!.detail, /GiB free/)
     const { out, err } = await server.call(['doctor'], { columns: 80 })

@@ -127,9 +127,18 @@ const attemptColumns: readonly ColumnOf<Attempt>[] = [
   { title: 'STARTED', cell: (attempt) => attempt.started_at ?? '' },
   { title: 'TOOK', align: 'right', cell: (attempt) => durationCell(attempt.duration_ms) },
   { title: 'HTTP', align: 'right', cell: (attempt) => String(attempt.http_status ?? '') },
+  { title: 'USED', align: 'right', wideOnly: true, cell: ({ usage }) => usedText(usage) },
   { title: 'ERROR', flexible: true, cell: (attempt) => wholeErrorCell(attempt.error) ?? '' },
   { title: 'WORKER', wideOnly: true, cell: (attempt) => attempt.worker_id ?? '' },
 ]
+
+/** CPU time of a command; bytes sent and received of a call. */
+function usedText(usage: Attempt['usage']): string {
+  const { cpu_ms: cpuMs = null, bytes_sent: sent = null, bytes_received: received = null } = usage ?? {}
+  const parts = cpuMs === null ? [] : [`${writeDuration(cpuMs)} CPU`]
+  if (sent !== null || received !== null) parts.push(`${sent ?? '?'}+${received ?? '?'} B`)
+  return parts.join(', ')
+}
 
 function wholeErrorCell(error: Attempt['error']): Cell | null {
   return error === null ? null : { text: `${error.type}: ${error.message}`, tone: 'bad' }

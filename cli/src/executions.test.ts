@@ -1,9 +1,13 @@
 // `carillon executions …`, `carillon dead-letters …` and `carillon top` against a real server.
 import assert from 'node:assert/strict'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test from 'node:test'
 import type { DeadLetter } from '@carillon/contract/dead-letter.ts'
 import type { Execution, ExecutionItem } from '@carillon/contract/execution.ts'
 import type { Operation } from '@carillon/contract/operation.ts'
+import { cleanUp } from '../../server/test/cleanup.ts'
 import { startServer } from '../test/cli.ts'
 
 const words = (text: string) => text.trim().split(/\s+/)
@@ -19,7 +23,11 @@ test('carillon executions and dead-letters', async (t) => {
       )
     ).executions
   const script = 'echo one; while [ ! -e "$0" ]; do sleep 0.05; done; echo two >&2'
-  const flag = `${server.dataDir}/go`
+  // Seen by the user that commands of a server of root run as.
+  const open = await mkdtemp(join(tmpdir(), 'carillon-flag-'))
+  cleanUp(t, () => rm(open, { recursive: true }))
+  await chmod(open, 0o755)
+  const flag = join(open, 'go')
 
   await t.test('logs -f shows lines as they come and ends with the execution', async () => {
     const made = await create(
@@ -30,7 +38,6 @@ test('carillon executions and dead-letters', async (t) => {
       flag,
     )
     const id = JSON.parse(made.out).job.execution_id
-    const { writeFile } = await import('node:fs/promises')
     let isFree = false
     const onOut = (all: string) => {
       // Only a followed log shows that the first line came before the end.
@@ -70,7 +77,14 @@ test('carillon executions and dead-letters', async (t) => {
       out,
       /status +✗ failed[\s\S]*error +HTTP_ERROR: [\s\S]*TRY {2}OUTCOME[\s\S]*1 {2}✗ failed .* 503/,
     )
-    assert.equal((await server.json<Execution>(['executions', 'get', id])).attempts.length, 1)
+    const { attempts } = await server.json<Execution>(['executions', 'get', id])
+    const { cpu_ms: cpuMs, bytes_sent: sent, bytes_received: received } = attempts[0]!.usage!
+    assert(
+      attempts.length === 1 && cpuMs === null && sent! > 300 && received! > 100,
+      JSON.stringify(attempts),
+    )
+    const wide = await server.call(['executions', 'get', id, '--wide'], { columns: 200 })
+    assert.match(wide.out, new RegExp(`USED[^]* ${sent}\\+${received} B `))
     assert.equal((await server.call(words('executions get 01941f29-7c00-7000-8000-000000000000'))).code, 3)
     assert.equal((await server.call(words('executions get nonsense'))).code, 3)
   })

@@ -3,7 +3,7 @@ import type { Job, JobListQuery } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { findJobs } from './find-job.ts'
+import { findJobs, findWholeJob } from './find-job.ts'
 import { type Document, hasHidden, toDocument } from './job-document.ts'
 import { calendarDocument } from './plan.ts'
 
@@ -12,14 +12,15 @@ const statuses = ['ACTIVE', 'PAUSED'] as const
 export async function exportJobs(context: Context): Promise<undefined> {
   const { out, args, values, signal } = context
   const { patient: client } = await context.connect()
-  const query: JobListQuery = { limit: 200 }
+  const query: JobListQuery = { include: 'payload', limit: 200 }
   const tag = values.text('tag')
   if (tag !== undefined) query.tag = tag
   const search = values.text('search')
   if (search !== undefined) query.q = search
   // Keys of jobs that are not exported are needed, too: others run after them.
   const keys = new Map<string, string | null>()
-  const jobs: Job[] = args.length === 0 ? [] : await findJobs(client, args)
+  const jobs: Job[] = []
+  for (const { job_id } of await findJobs(client, args)) jobs.push(await findWholeJob(client, job_id))
   if (args.length === 0)
     for (const status of statuses)
       for await (const job of client.jobs.list({ ...query, status }, { signal })) jobs.push(job)

@@ -11,6 +11,7 @@ const suggestedFromMax = 1_000
 const searchedMax = 20_000
 const queryMax = 255
 
+/** Found by its key or name it lacks its payload. */
 export async function findJob(client: Client, word: string): Promise<Job> {
   if (isUuid(word)) return client.jobs.get(word)
   const named: Job[] = []
@@ -25,6 +26,12 @@ export async function findJob(client: Client, word: string): Promise<Job> {
   throw new CliError(EXIT.conflict, `${named.length} jobs are named "${word}": name one by id or key.`, [
     ...named.slice(0, 10).map(({ job_id, key, status }) => `  ${job_id}  ${key ?? '(no key)'}  ${status}`),
   ])
+}
+
+/** With its payload, which a list leaves out. */
+export async function findWholeJob(client: Client, word: string): Promise<Job> {
+  const found = await findJob(client, word)
+  return isUuid(word) ? found : client.jobs.get(found.job_id)
 }
 
 /** The job of `--job`, as a condition of a list. */

@@ -9,7 +9,7 @@ import type { ChangedJob, CreatedJob, Job, JobRequest } from '@carillon/contract
 import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { findJob, wordOf } from './find-job.ts'
+import { findJob, findWholeJob, wordOf } from './find-job.ts'
 import { type Document, hasHidden, toDocument } from './job-document.ts'
 import { jobFlags, readJobFlags, targetFlag } from './job-flags.ts'
 import { readDocuments } from './manifest.ts'
@@ -52,7 +52,7 @@ export async function createJob(context: Context): Promise<number | undefined> {
 export async function editJob(context: Context): Promise<undefined> {
   const { args, values } = context
   const { client } = await context.connect()
-  const job = await findJob(client, args[0]!)
+  const job = await findWholeJob(client, args[0]!)
   if (values.given(Object.keys(jobFlags)).length > 0) {
     // Options state the wanted values, regardless of the current ones.
     const patch = await readJobFlags(context, async () => client)

@@ -54,7 +54,7 @@ export async function makePlan(manifest: Manifest, options: PlanOptions): Promis
   const wanted = orderByParents(checkKeys(manifest.jobs))
   const present = new Map<string, Job>()
   const byId = new Map<string, Job>()
-  for await (const job of client.jobs.list({ limit: 200 }, { signal })) {
+  for await (const job of client.jobs.list({ include: 'payload', limit: 200 }, { signal })) {
     byId.set(job.job_id, job)
     if (job.key !== null) present.set(job.key, job)
   }

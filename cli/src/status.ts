@@ -1,7 +1,7 @@
 // `carillon status`: readiness of the server, and its workers. Needs no key for the first half.
 import type { WorkerList } from '@carillon/contract/worker.ts'
 import { createClient } from '@carillon/sdk'
-import { readAddress } from './connection.ts'
+import { readAddress, readProvenAddress } from './connection.ts'
 import type { Context } from './context.ts'
 import { EXIT } from './exit-code.ts'
 import { present } from './present.ts'
@@ -23,14 +23,15 @@ const columns: readonly ColumnOf<WorkerList['workers'][number]>[] = [
 
 export async function showStatus(context: Context): Promise<number | undefined> {
   const { out, values, io, signal } = context
-  const { url, key } = await readAddress(values, io)
+  const { url } = await readAddress(values, io)
   let isReady = false
   await present(context, async () => {
     // No retries: a status request should report at once that the server is away.
-    const client = createClient({ url, retries: 0, ...(key === null ? {} : { key }) })
-    const { status, version, roles, checks } = await client.ready({ signal })
+    const { status, version, roles, checks } = await createClient({ url, retries: 0 }).ready({ signal })
     isReady = status === 'ready'
-    const workers = key === null ? [] : (await client.workers.list({}, { signal })).workers
+    const { key } = await readProvenAddress(values, io)
+    const workers =
+      key === null ? [] : (await createClient({ url, key, retries: 0 }).workers.list({}, { signal })).workers
     const head = out.paint(isReady ? 'ready' : 'not ready', isReady ? 'good' : 'bad')
     const lines = Object.entries(checks).map(([name, state]) => `  ${name}: ${state}\n`)
     const table = workers.length === 0 ? '' : out.table(columns, workers, Date.now())

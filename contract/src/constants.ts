@@ -118,3 +118,6 @@ export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
 
 /** The value of a field of an execution that is left out. */
 export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds: 300 } as const
+
+/** The bytes of a page of any list; a page with a single item may be larger. */
+export const pageBytesMax = 2 * 1024 * 1024

@@ -1,7 +1,7 @@
 // Dead letters: executions that used up their retries and wait for a person.
 
 import { DEAD_REASONS, ERROR_TYPES } from './constants.ts'
-import { pageOf, pageParameters } from './pagination.ts'
+import { includeParameter, pageOf, pageParameters } from './pagination.ts'
 import {
   anyJson,
   dayRange,
@@ -33,7 +33,7 @@ const conditions = {
   ...dayRange('dlq_timestamp'),
 }
 
-export const DeadLetterListQuery = strictObject({ ...conditions, ...pageParameters })
+export const DeadLetterListQuery = strictObject({ ...conditions, ...includeParameter, ...pageParameters })
 export type DeadLetterListQuery = Type.Static<typeof DeadLetterListQuery>
 
 export const DeadLetter = describedObject('The dead letter.', {
@@ -54,7 +54,9 @@ export const DeadLetter = describedObject('The dead letter.', {
     { description: 'Oldest first.' },
   ),
   payload: Type.Optional(
-    anyJson('The payload of the execution, or its edited replacement; absent: no body.'),
+    anyJson(
+      'The payload of the execution, or its edited replacement; absent: no body, or a list that was not asked for payloads.',
+    ),
   ),
   edited_at: instantOrNull('When the payload was edited.'),
   auto_redrive_at: instantOrNull('Time of the automatic redrive; null: none.'),

@@ -58,6 +58,9 @@ export const ERRORS = {
   TENANT_NOT_FOUND: error(404, 'There is no such tenant', {
     help: 'Check the tenant id; `GET /api/v1/tenants` lists them for operators.',
   }),
+  TIER_NOT_FOUND: error(404, 'There is no such tier', {
+    help: '`GET /api/v1/tiers` lists them; `PUT /api/v1/tiers/{name}` makes one. Only for operators.',
+  }),
   API_KEY_NOT_FOUND: error(404, 'There is no such API key', {
     help: 'Check the key id, which is not the key itself; `GET /api/v1/api-keys` lists the keys of the tenant.',
   }),
@@ -91,11 +94,17 @@ export const ERRORS = {
   TOO_MANY_API_KEYS: error(409, 'There are too many API keys', {
     help: 'A tenant has at most 1,000 keys that are not revoked. Revoke unused keys; `last_used_at` shows the last use of each.',
   }),
+  TOO_MANY_TIERS: error(409, 'There are too many tiers', {
+    help: 'An installation has at most 100. Replace one that no tenant is on.',
+  }),
   TOO_MANY_CALENDARS: error(409, 'There are too many calendars', {
     help: 'A tenant has at most 1,000 calendars. Delete calendars that no job uses.',
   }),
   TOO_MANY_ARTIFACTS: error(409, 'There are too many artifacts', {
     help: 'A tenant has at most 100 artifacts. Delete artifacts that no job uses.',
+  }),
+  ARTIFACTS_OFF: error(409, 'No server runs artifacts', {
+    help: 'Set `CARILLON_ARTIFACTS=on` on the servers that may run uploaded code, start them, and upload the bundle then.',
   }),
   CALENDAR_IN_USE: error(409, 'A job uses the calendar', {
     help: 'First remove the calendar from the exclusions of every job that is not deleted, or replace its entries instead.',
@@ -174,6 +183,9 @@ export const ERRORS = {
   }),
   TIER_LIMIT: error(422, 'The tier of the tenant does not allow this', {
     help: 'Stay within the limit that the detail names, or have an operator move the tenant to another tier. `GET /api/v1/tenants/{tenant_id}` shows its limits.',
+  }),
+  TARGET_FORBIDDEN: error(422, 'The target may not be called from here', {
+    help: 'Choose a target with a public address. An operator can allow private addresses: `CARILLON_ALLOW_PRIVATE_TARGETS` is `true` or a list of networks, set for API and worker processes alike.',
   }),
   IDEMPOTENCY_KEY_REUSED: error(422, 'The idempotency key belongs to another request', {
     help: 'A key stands for one request with one body. Use a fresh key for each new request.',

@@ -188,6 +188,14 @@ export const Attempt = strictObject({
   http_status: integerOrNull('HTTP status of the response.'),
   error: errorOrNull,
   response_preview: textOrNull('The first 4 KB of the response, or of the result as JSON.'),
+  usage: orNull(
+    strictObject({
+      cpu_ms: integerOrNull('CPU time of all processes of a shell command or a bundle.'),
+      bytes_sent: integerOrNull('Bytes of the HTTP request with its head; TLS adds more.'),
+      bytes_received: integerOrNull('Bytes of the response with its head, likewise.'),
+    }),
+    'The use of the attempt. Null: not known, as of a call that is completed later.',
+  ),
 })
 export type Attempt = Type.Static<typeof Attempt>
 

@@ -94,7 +94,7 @@ export type ExecutionRequest = Type.Static<typeof ExecutionRequest>
 export const JobExecution = describedObject('The target of the job, with the fields of its type.', {
   type: oneOf(EXECUTORS),
   ...fieldsOfAll(shown),
-  payload: Type.Optional(anyJson('As given; absent: none.')),
+  payload: Type.Optional(anyJson('As given; absent: none, or a list that was not asked for payloads.')),
   timeout_seconds: Type.Integer(),
   total_timeout_seconds: optionalInteger(),
   heartbeat_timeout_seconds: optionalInteger(),

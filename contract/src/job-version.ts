@@ -1,7 +1,7 @@
 // The versions of a job: its definition before each change.
 
 import { Job, JobScheduleGiven } from './job.ts'
-import { pageOf, pageParameters } from './pagination.ts'
+import { includeParameter, pageOf, pageParameters } from './pagination.ts'
 import { describedObject, instantOrNull, orNull, strictObject, textOrNull } from './shapes.ts'
 import * as Type from './type.ts'
 
@@ -21,7 +21,7 @@ const {
   ...definition
 } = Job.properties
 
-export const JobVersionListQuery = strictObject(pageParameters)
+export const JobVersionListQuery = strictObject({ ...includeParameter, ...pageParameters })
 export type JobVersionListQuery = Type.Static<typeof JobVersionListQuery>
 
 export const JobVersionList = pageOf('A page of the list, the latest first.', {
@@ -32,6 +32,9 @@ export const JobVersionList = pageOf('A page of the list, the latest first.', {
       }),
       created_at: instantOrNull('Time of creation; null: older than this record.'),
       created_by: textOrNull('The name of the API key that created it; null: older than this record.'),
+      pruned_at: instantOrNull(
+        'When the payload, headers, arguments, variables, metadata and description of this version were dropped, as no execution had run it or none is kept; null: it is whole.',
+      ),
       job: describedObject('The definition of this version.', {
         ...definition,
         schedule: orNull(

@@ -11,7 +11,7 @@ import {
 import { ExecutionRequest, JobExecution } from './executor.ts'
 import { nameForm } from './expected.ts'
 import { Dependency, DependencyGiven } from './graph-run.ts'
-import { pageNumber, pageOf, pageParameters } from './pagination.ts'
+import { includeParameter, pageNumber, pageOf, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
 import {
@@ -285,7 +285,12 @@ export const jobConditions = {
   q: optionalText({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
 }
 
-export const JobListQuery = strictObject({ ...jobConditions, ...pageParameters, ...pageNumber })
+export const JobListQuery = strictObject({
+  ...jobConditions,
+  ...includeParameter,
+  ...pageParameters,
+  ...pageNumber,
+})
 export type JobListQuery = Type.Static<typeof JobListQuery>
 
 export const JobList = pageOf('A page of the list, newest first.', { jobs: Type.Array(Job) })

@@ -1,4 +1,4 @@
-// Partitions: which scheduler fires which slice of all jobs.
+// Partitions: which scheduler fires which slice of all jobs; beside them the database connections that operators look at.
 
 import { describedObject, strictObject, textOrNull, uuid } from './shapes.ts'
 import * as Type from './type.ts'
@@ -19,6 +19,22 @@ export const PartitionList = describedObject('The partitions and their holders.'
   ),
   history_processes: Type.Array(uuid, {
     description: 'Processes with the role `history` that are alive; none: schedulers fold and prune history.',
+  }),
+  row_security: strictObject({
+    active: Type.Boolean({
+      description:
+        'Whether row-level security of PostgreSQL holds for the reads of the API server that answers.',
+    }),
+    reason: textOrNull('Why not.'),
+    remedy: textOrNull('The SQL with which an administrator of the database turns it on; then restart.'),
+  }),
+  database_connections: strictObject({
+    most: Type.Integer({ description: 'Connections that the database accepts from its ordinary users.' }),
+    in_use: Type.Integer({ description: 'Connections that all clients of the database have now.' }),
+    wanted: Type.Integer({
+      description:
+        'Connections that the processes of the answering start open when all their pools are full.',
+    }),
   }),
 })
 export type PartitionList = Type.Static<typeof PartitionList>

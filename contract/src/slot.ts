@@ -26,6 +26,7 @@ export const WHY_REASONS = [
   'capacity',
   'tenant_share',
   'target_busy',
+  'target_rate',
   'suspect',
   'queued',
   'after_completion',

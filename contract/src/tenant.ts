@@ -1,11 +1,25 @@
 // Tenants and the limits of their tier.
 
+import { expected } from './expected.ts'
 import { pageOf, pageParameters } from './pagination.ts'
-import { describedObject, instant, integerOrNull, strict, strictObject, uuid } from './shapes.ts'
+import {
+  describedObject,
+  instant,
+  instantOrNull,
+  integerOrNull,
+  oneOf,
+  strict,
+  strictObject,
+  uuid,
+} from './shapes.ts'
 import * as Type from './type.ts'
 
 /** The tier of a tenant when none is given. */
 export const tierDefault = 'unlimited'
+
+/** A limit in a request or a reply. */
+const limitOrNull = (maximum: number, description: string) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, maximum, description })
 
 const name = Type.String({ minLength: 1, maxLength: 128, description: 'Unique among tenants.' })
 const tierName = Type.String({
@@ -31,19 +45,105 @@ export const TenantChange = Type.Object(
 )
 export type TenantChange = Type.Static<typeof TenantChange>
 
-export const Tier = strictObject({
-  name: Type.String(),
-  weight: Type.Integer({ description: 'Its share of the workers, relative to other tenants with work.' }),
-  history_days: Type.Integer(),
-  payload_bytes_max: Type.Integer(),
-  retries_max: Type.Integer(),
-  interval_seconds_min: Type.Integer(),
-  priority_best: Type.Integer({ description: 'The smallest number allowed; 1 is the most urgent.' }),
+const tierFields = {
+  weight: Type.Integer({
+    minimum: 1,
+    maximum: 1_000,
+    description: 'Its share of the workers, relative to other tenants with work.',
+  }),
+  history_days: Type.Integer({ minimum: 1, maximum: 365 }),
+  payload_bytes_max: Type.Integer({ minimum: 1, maximum: 262_144 }),
+  retries_max: Type.Integer({ minimum: 0, maximum: 100 }),
+  interval_seconds_min: Type.Integer({ minimum: 1, maximum: 31_536_000 }),
+  priority_best: Type.Integer({
+    minimum: 1,
+    maximum: 10,
+    description: 'The smallest number allowed; 1 is the most urgent.',
+  }),
   dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
-  requests_per_second: integerOrNull(
+  requests_per_second: limitOrNull(
+    1_000_000,
     'Average rate of API requests; bursts may be twice as large. Null: no limit.',
   ),
+  host_calls_per_second: limitOrNull(
+    1_000_000,
+    'Average rate of calls to one host; bursts may be twice as large. Executions beyond it wait. Null: no limit.',
+  ),
+  active_jobs_max: limitOrNull(1_000_000_000, 'Jobs that are ACTIVE, or PAUSED with an end. Null: no limit.'),
+  timeout_seconds_max: limitOrNull(604_800, 'The longest `timeout_seconds` of a job. Null: no limit.'),
+}
+
+export const Tier = strictObject({ name: Type.String(), ...tierFields })
+export type Tier = Type.Static<typeof Tier>
+
+/** A tier as a whole: nothing is left out, so that nothing changes unnoticed. */
+export const TierRequest = Type.Object(tierFields, {
+  ...strict,
+  description: 'All limits of the tier.',
+  examples: [
+    {
+      weight: 3,
+      history_days: 180,
+      payload_bytes_max: 10_240,
+      retries_max: 5,
+      interval_seconds_min: 10,
+      priority_best: 3,
+      dead_letters: true,
+      requests_per_second: 100,
+      host_calls_per_second: 500,
+      active_jobs_max: 100_000,
+      timeout_seconds_max: 86_400,
+    },
+  ],
 })
+export type TierRequest = Type.Static<typeof TierRequest>
+
+export const tierNameForm = {
+  pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
+  ...expected(
+    'a name of 1 to 64 lowercase letters, digits, underscores and hyphens, the first a letter or digit, such as pro',
+  ),
+}
+
+export const TierList = describedObject('All tiers, by name.', { tiers: Type.Array(Tier) })
+export type TierList = Type.Static<typeof TierList>
+
+/** The limits that an excess is looked up for. */
+export const EXCEEDED_LIMITS = [
+  'active_jobs_max',
+  'timeout_seconds_max',
+  'retries_max',
+  'priority_best',
+  'payload_bytes_max',
+] as const
+
+export const Excess = strictObject({
+  limit: oneOf(EXCEEDED_LIMITS, 'The field of the tier.'),
+  allowed: Type.Integer({ description: 'Its value in the tier.' }),
+  used: Type.Integer({
+    description: 'The value of the tenant: of the job that is furthest beyond the limit.',
+  }),
+  jobs: integerOrNull('Jobs beyond the limit, of the latest 10,000. Null: the limit is one of the tenant.'),
+})
+export type Excess = Type.Static<typeof Excess>
+
+export const TierChanged = describedObject(
+  'The tier as it is now, and the tenants that are beyond its limits.',
+  {
+    tier: Tier,
+    exceeding: Type.Array(
+      strictObject({ tenant_id: uuid, name: Type.String(), limits: Type.Array(Excess) }),
+      {
+        description:
+          'At most 100 tenants. They keep their jobs; a change that would take them further beyond a limit is refused. Intervals between slots are not looked up.',
+      },
+    ),
+    unchecked_tenants: Type.Integer({
+      description: 'Tenants of the tier that were not looked at, because there are many. Usually 0.',
+    }),
+  },
+)
+export type TierChanged = Type.Static<typeof TierChanged>
 
 export const Tenant = describedObject('The tenant.', {
   tenant_id: uuid,
@@ -52,6 +152,37 @@ export const Tenant = describedObject('The tenant.', {
   created_at: instant('Time of creation.'),
 })
 export type Tenant = Type.Static<typeof Tenant>
+
+/** The limits of a tier that a tenant uses up. */
+export const USED_LIMITS = ['active_jobs_max'] as const
+
+export const Usage = strictObject({
+  name: oneOf(USED_LIMITS, 'The field of the tier.'),
+  limit: integerOrNull('Its value in the tier. Null: no limit.'),
+  used: Type.Integer({ description: 'The part of it that the tenant uses. It may be some seconds old.' }),
+  capped: Type.Boolean({ description: 'Whether it is more: without a limit counting stops at 100,000.' }),
+  resets_at: instantOrNull('When the used part is zero again. Null: when the tenant uses less.'),
+  alarm: Type.Boolean({ description: 'Whether 80 % of the limit or more is used.' }),
+})
+export type Usage = Type.Static<typeof Usage>
+
+export const TenantUsage = describedObject('The tenant against the limits of its tier.', {
+  tenant_id: uuid,
+  tier: Type.String({ description: 'The name of its tier.' }),
+  usage: Type.Array(Usage),
+})
+export type TenantUsage = Type.Static<typeof TenantUsage>
+
+/** The answer to a change. */
+export const TenantChanged = describedObject('The tenant as it is now.', {
+  ...Tenant.properties,
+  exceeding: Type.Optional(
+    Type.Array(Excess, {
+      description: 'After a change of the tier: the limits of the new one that the tenant is beyond.',
+    }),
+  ),
+})
+export type TenantChanged = Type.Static<typeof TenantChanged>
 
 export const TenantListQuery = strictObject(pageParameters)
 export type TenantListQuery = Type.Static<typeof TenantListQuery>

@@ -98,7 +98,9 @@ export const WorkerList = strictObject({
     capacity: Type.Integer({ description: 'Of the active and draining workers together.' }),
     running: Type.Integer({ description: 'Executions that they have claimed and that have not ended.' }),
   }),
-  next_cursor: textOrNull('Cursor of the next page; null on the last page.'),
+  next_cursor: textOrNull(
+    'Cursor of the next page; null on the last page. A page has at most 2 MiB, so it may be short without being the last.',
+  ),
 })
 export type WorkerList = Type.Static<typeof WorkerList>
 
@@ -365,7 +367,9 @@ export const LogList = strictObject({
       message: Type.String(),
     }),
   ),
-  next_cursor: textOrNull('Cursor of the next lines; null: there will be no more.'),
+  next_cursor: textOrNull(
+    'Cursor of the next lines; null: there will be no more. A page has at most 2 MiB, so it may be short while more lines are there.',
+  ),
 })
 export type LogList = Type.Static<typeof LogList>
 

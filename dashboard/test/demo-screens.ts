@@ -65,6 +65,8 @@ export async function findDemoScreens({ api }: RunningServer): Promise<DemoScree
     { name: 'sla', path: '/sla' },
     { name: 'workers', path: '/workers' },
     { name: 'settings', path: '/settings' },
+    { name: 'settings-tiers', isPart: true, path: '/settings?tab=tiers' },
+    { name: 'settings-usage', isPart: true, path: '/settings?tab=usage' },
     { name: 'settings-session', isPart: true, path: '/settings?tab=browser' },
   ]
 }

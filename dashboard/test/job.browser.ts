@@ -113,3 +113,42 @@ test('a job is edited, and the difference of its versions is shown', async (t) =
   await changes.locator('ins').getByText('new').waitFor()
   assert.equal(new URL(page.url()).searchParams.get('tab'), 'versions')
 })
+
+test('a job of the list is run with its own payload to begin with', async (t) => {
+  await server.api.makeJob({ name: 'Has a payload' })
+  const page = await openPage(t, { server })
+  await page.goto('/jobs?q=Has+a+payload')
+  await page.getByRole('button', { name: 'Actions for Has a payload' }).click()
+  await page.getByRole('menuitem', { name: 'Run now …' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run Has a payload now' })
+  await dialog.getByRole('checkbox', { name: 'With another payload' }).check()
+  assert.match(await dialog.getByLabel('Payload (JSON)').inputValue(), /"hello": "world"/)
+})
+
+test('a pruned version names the parts that are no longer kept, and shows no change of them', async (t) => {
+  const execution = { callback_url: 'http://127.0.0.1:9/', payload: { secret: 'sales' } }
+  const { job_id } = await server.api.makeJob({ name: 'Pruned', tags: ['old'], execution })
+  const page = await openPage(t, { server })
+  await page.goto(`/jobs/${job_id}/edit`)
+  await page.getByRole('textbox', { name: 'Tags' }).fill('new')
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText('Pruned is changed: version 2.').waitFor()
+  // As the server answers some minutes later.
+  await page.route('**/versions?*', async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    const { pruned_at: _, job } = body.versions[1]
+    const { payload: _payload, ...rest } = job.execution
+    body.versions[1] = {
+      ...body.versions[1],
+      pruned_at: '2026-01-01T00:00:00Z',
+      job: { ...job, execution: rest },
+    }
+    await route.fulfill({ response, json: body })
+  })
+  await page.getByRole('tab', { name: 'Versions' }).click()
+  await page.getByText('The payload of version 1 is no longer kept').waitFor()
+  const changes = page.getByRole('list', { name: 'From version 1 to 2' })
+  await changes.locator('ins').getByText('new').waitFor()
+  assert.equal(await changes.getByText('sales').count(), 0)
+})

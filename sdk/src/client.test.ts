@@ -27,6 +27,20 @@ test('an operator acts for a tenant', async (t) => {
 
 type Calls = [(client: Client) => Promise<unknown>, string, unknown?][]
 const json = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1/' } }
+const gold = {
+  weight: 1,
+  history_days: 30,
+  payload_bytes_max: 1_024,
+  retries_max: 3,
+  interval_seconds_min: 60,
+  priority_best: 8,
+  dead_letters: false,
+  requests_per_second: null,
+  host_calls_per_second: null,
+  active_jobs_max: 5,
+  timeout_seconds_max: 60,
+}
+
 const calls: Calls = [
   [(c) => c.ready(), 'GET /readyz'],
   [(c) => c.jobs.create(json), 'POST /api/v1/jobs', json],
@@ -123,6 +137,10 @@ const calls: Calls = [
   [(c) => c.tenants.get('5'), 'GET /api/v1/tenants/5'],
   [(c) => c.tenants.list({ limit: 1 }).page(), 'GET /api/v1/tenants?limit=1'],
   [(c) => c.tenants.patch('5', { tier: 'pro' }), 'PATCH /api/v1/tenants/5', { tier: 'pro' }],
+  [(c) => c.tenants.usage('5'), 'GET /api/v1/tenants/5/usage'],
+  [(c) => c.tiers.list(), 'GET /api/v1/tiers'],
+  [(c) => c.tiers.get('pro'), 'GET /api/v1/tiers/pro'],
+  [(c) => c.tiers.put('gold', gold), 'PUT /api/v1/tiers/gold', gold],
   [
     (c) => c.apiKeys.create({ name: 'n', scopes: ['read'] }),
     'POST /api/v1/api-keys',

@@ -13,7 +13,19 @@ import type { Operation, OperationList, OperationListQuery } from '#contract/ope
 import type { PartitionList } from '#contract/partition.ts'
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
 import type { RotateRequest } from '#contract/signing-key.ts'
-import type { Tenant, TenantChange, TenantList, TenantListQuery, TenantRequest } from '#contract/tenant.ts'
+import type {
+  Tenant,
+  TenantChange,
+  TenantChanged,
+  TenantList,
+  TenantListQuery,
+  TenantRequest,
+  TenantUsage,
+  Tier,
+  TierChanged,
+  TierList,
+  TierRequest,
+} from '#contract/tenant.ts'
 import type { SigningKey, WorkerList, WorkerListQuery } from '#contract/worker.ts'
 import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
 import { type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
@@ -83,7 +95,16 @@ export interface Client {
     create(tenant: TenantRequest, options?: PostOptions): Promise<Tenant>
     get(tenantId: string, options?: CallOptions): Promise<Tenant>
     list(query?: TenantListQuery, options?: CallOptions): List<Tenant, TenantList>
-    patch(tenantId: string, change: TenantChange, options?: WriteOptions): Promise<Tenant>
+    patch(tenantId: string, change: TenantChange, options?: WriteOptions): Promise<TenantChanged>
+    /** The tenant against the limits of its tier; a tenant may ask for its own. */
+    usage(tenantId: string, options?: CallOptions): Promise<TenantUsage>
+  }
+  /** The limits of tenants; for operators. */
+  readonly tiers: {
+    get(name: string, options?: CallOptions): Promise<Tier>
+    list(options?: CallOptions): Promise<TierList>
+    /** Creates or replaces it as a whole. The answer names the tenants that are beyond its limits. */
+    put(name: string, tier: TierRequest, options?: WriteOptions): Promise<TierChanged>
   }
   readonly apiKeys: {
     /** The answer is the only one that has the key itself; so it is never repeated when the answer is lost. */
@@ -115,6 +136,7 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
   const operations = resource(call, '/api/v1/operations')
   const calendars = resource(call, '/api/v1/calendars')
   const tenants = resource(call, '/api/v1/tenants')
+  const tiers = resource(call, '/api/v1/tiers')
   const apiKeys = resource(call, '/api/v1/api-keys')
   return {
     ready: (given) => call<Ready>({ path: '/readyz', alsoExpected: [503], repeat: 'same' }, given),
@@ -150,7 +172,9 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       get: tenants.get,
       list: (query, given) => tenants.list((page: TenantList) => page.tenants, query, given),
       patch: tenants.patch,
+      usage: (id, given) => get(tenants.pathOf(id, 'usage'), given),
     },
+    tiers: { get: tiers.get, list: (given) => get(tiers.root, given), put: tiers.put },
     apiKeys: {
       create: (body, given) => call({ method: 'POST', path: apiKeys.root, body, repeat: 'once' }, given),
       get: apiKeys.get,

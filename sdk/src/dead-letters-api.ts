@@ -13,7 +13,7 @@ import type { List } from './list.ts'
 import { resource } from './resource.ts'
 
 export interface DeadLettersApi {
-  /** Newest first. */
+  /** Newest first; without payloads, unless the query has `include: 'payload'`. */
   list(query?: DeadLetterListQuery, options?: CallOptions): List<DeadLetter, DeadLetterList>
   get(executionId: string, options?: CallOptions): Promise<DeadLetter>
   /** Corrects the input that it is called with when it is redriven. */

@@ -31,7 +31,7 @@ export interface ChangeOptions extends WriteOptions {
 export interface JobsApi {
   create(job: JobRequest, options?: PostOptions): Promise<CreatedJob>
   get(jobId: string, options?: CallOptions): Promise<JobDetails>
-  /** Newest first. */
+  /** Newest first; without payloads, unless the query has `include: 'payload'`. */
   list(query?: JobListQuery, options?: CallOptions): List<Job, JobList>
   /** A JSON merge patch: named fields are replaced, null removes a field, fields that are not named stay. */
   patch(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
+import { TenantCensus } from '../src/api/access/tenant-census.ts'
 import { type AppDeps, createApp } from '../src/api/app.ts'
 import type { AttemptEnd } from '../src/domain/queue/attempt.ts'
 import { sharedLane } from '../src/domain/queue/lane.ts'
@@ -62,16 +63,25 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     ...memory,
     wakeup,
     events: memory,
+    census: new TenantCensus({ clock: world.clock, tenants: changes.tenants ?? memory.tenants }),
+    rowSecurityOff: null,
     operatorKey,
+    provableKey: null,
+    isEchoOpen: true,
+    connectionsWanted: 20,
     publicUrl: null,
     hosts: null,
+    trustedProxies: [],
     dashboard: withoutDashboard('it was not asked for.'),
+    checkTarget: () => null,
     isStopping: () => false,
+    runsArtifacts: false,
     health: {
       version: '1.2.3',
       roles: ['api'],
       checkReady: async () => ({ database: 'ok' }),
       metrics: { contentType: 'text/plain', read: async () => 'carillon_info 1\n' },
+      metricsToken: null,
     },
     ...changes,
   })

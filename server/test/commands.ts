@@ -7,15 +7,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Execution } from '../src/domain/jobs/job.ts'
+import { isAlive } from '../src/embedded-postgres/leash.ts'
+import type { SystemUser } from '../src/lib/system-users.ts'
 import { epochMs } from '../src/lib/time/epoch.ts'
 import { realTimers } from '../src/lib/time/timers.ts'
 import type { CallContext, LocalCall } from '../src/ports/executor.ts'
+import { CommandProcesses } from '../src/worker/executors/attempt-processes.ts'
 import type { Groups } from '../src/worker/executors/command-process.ts'
 import { cleanUp } from './cleanup.ts'
 
 export async function setupCommands(t: TestContext) {
   const base = await mkdtemp(join(tmpdir(), 'carillon-commands-'))
-  cleanUp(t, () => rm(base, { recursive: true, force: true }))
+  const processes = new CommandProcesses(base)
+  cleanUp(t, async () => {
+    processes.killAll()
+    await processes.remove()
+    await rm(base, { recursive: true, force: true })
+  })
   const known = new Set<number>()
   const all: number[] = []
   const groups: Groups & { inHaste: boolean } = {
@@ -28,7 +36,16 @@ export async function setupCommands(t: TestContext) {
   }
   cleanUp(t, () => untilEnded(all))
   const variables = { PATH: '/usr/local/bin:/usr/bin:/bin' }
-  const deps = { timers: realTimers, groups, base, variables }
+  const limits = { fileMb: 100, processesMax: 4_096 }
+  const deps = {
+    timers: realTimers,
+    groups,
+    processes,
+    base,
+    user: null as SystemUser | null,
+    limits,
+    variables,
+  }
   const script = async (name: string, text: string) => {
     const file = join(base, name)
     await writeFile(file, `#!/bin/sh\n${text}\n`)
@@ -45,6 +62,14 @@ export function membersOf(group: number): number[] {
     .map((line) => line.trim().split(/\s+/))
     .filter(([, pgid, stat]) => Number(pgid) === group && !stat!.startsWith('Z'))
     .map(([pid]) => Number(pid))
+}
+
+/** A killed process is gone a moment after its signal was sent; wherever it had gone itself. */
+export async function untilGone(pid: number): Promise<void> {
+  for (let tries = 0; isAlive(pid); tries++) {
+    assert(tries < 100, `${pid} is still running`)
+    await realTimers.wait(50)
+  }
 }
 
 /** A killed process is gone a moment after its signal was sent. */
@@ -81,6 +106,7 @@ export function createListener() {
   const stop = new AbortController()
   const lines: [string, string][] = []
   const notes: Note[] = []
+  const used: number[] = []
   const waiting = new Set<() => void>()
   const told = () => {
     for (const look of waiting) look()
@@ -95,6 +121,7 @@ export function createListener() {
       notes.push(said)
       told()
     },
+    used: (cpuMs) => void used.push(cpuMs),
   }
   /** Resolves with the first line that matches, as soon as it is there. */
   const says = (words: RegExp) =>
@@ -108,5 +135,5 @@ export function createListener() {
       waiting.add(look)
       look()
     })
-  return { context, lines, notes, says, stop: () => stop.abort() }
+  return { context, lines, notes, used, says, stop: () => stop.abort() }
 }

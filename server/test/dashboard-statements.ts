@@ -28,8 +28,8 @@ export const dashboardStatements: HotStatement[] = [
   },
   {
     statement: selectVersions,
-    values: [tenant, job, 'SELECT 2147483647', 'SELECT 201'],
-    types: 'uuid, uuid, int, bigint',
+    values: [tenant, job, 'SELECT 2147483647', 'SELECT 50', 'SELECT 2000000', 'SELECT true'],
+    types: 'uuid, uuid, int, int, bigint, boolean',
   },
   {
     statement: pastOfJob,

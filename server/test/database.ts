@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { embeddedPackageName } from '../src/embedded-postgres/binaries.ts'
+import { programRole } from '../src/lib/program-role.ts'
 import { realRandom } from '../src/lib/random.ts'
 import { realTimers } from '../src/lib/time/timers.ts'
-import { Database, type DatabaseAddress } from '../src/postgres/connection/database.ts'
+import { Database, type DatabaseAddress, type DatabaseOptions } from '../src/postgres/connection/database.ts'
 import { cleanUp } from './cleanup.ts'
 
 export type PostgresVersion = 15 | 18
@@ -43,7 +44,10 @@ export async function makeDatabase(choice: DatabaseChoice) {
   if (socketDir === undefined) throw new Error('run tests with: npm test -- FILE')
   const database = `test_${randomUUID().replaceAll('-', '')}`
   const from = template === 'migrated' ? templateName : 'template0'
-  await administer(socketDir, `CREATE DATABASE ${database} TEMPLATE ${from} STRATEGY FILE_COPY`)
+  await administer(
+    socketDir,
+    `CREATE DATABASE ${database} OWNER ${programRole} TEMPLATE ${from} STRATEGY FILE_COPY`,
+  )
   const drop = () => administer(socketDir, `DROP DATABASE ${database} WITH (FORCE)`)
   return { address: { socketDir, database }, drop }
 }
@@ -60,7 +64,7 @@ export async function useDatabase(t: TestContext, choice: DatabaseChoice = {}) {
 export function openDatabase(
   t: TestContext,
   address: DatabaseAddress,
-  options: { statementMs?: number } = {},
+  options: Pick<DatabaseOptions, 'statementMs' | 'actsAs'> = {},
 ): Database {
   const deps = { timers: realTimers, random: realRandom }
   const database = new Database(deps, { name: 'test', address, connectionsMax: 4, ...options })
@@ -68,7 +72,7 @@ export function openDatabase(
   return database
 }
 
-/** A plain session beside the pool: to look, to lock, to kill. */
+/** A session of the superuser beside the pool: to look, to lock, to kill. */
 export async function connect(t: TestContext, address: TestAddress): Promise<pg.Client> {
   const client = await openClient(address)
   cleanUp(t, () => client.end())

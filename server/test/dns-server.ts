@@ -1,4 +1,4 @@
-// A name server on a UDP port of loopback, which answers each question as told.
+// A name server on a UDP port of loopback, any free one unless told, which answers each question as told.
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
@@ -7,8 +7,12 @@ import { cleanUp } from './cleanup.ts'
 
 export type DnsType = 'A' | 'AAAA'
 
-/** Addresses (only the asked family is sent), or an error, or nothing at all. */
-export type DnsAnswer = { addresses: string[]; ttl: number } | 'NXDOMAIN' | 'SERVFAIL' | 'silent'
+/** Addresses (only the asked family is sent), at once or after a while, or an error, or nothing at all. */
+export type DnsAnswer =
+  | { addresses: string[]; ttl: number; afterMs?: number }
+  | 'NXDOMAIN'
+  | 'SERVFAIL'
+  | 'silent'
 
 export interface DnsServer {
   /** As a resolver is told it. */
@@ -23,6 +27,7 @@ const errorCodes = { NXDOMAIN: 3, SERVFAIL: 2 }
 export async function startDnsServer(
   t: TestContext,
   answer: (name: string, type: DnsType) => DnsAnswer,
+  at = { address: '127.0.0.1', port: 0 },
 ): Promise<DnsServer> {
   const questions: string[] = []
   const socket = createSocket('udp4')
@@ -37,12 +42,15 @@ export async function startDnsServer(
     reply.writeUInt16BE(0x8180 | (typeof said === 'string' ? errorCodes[said] : 0), 2)
     reply.writeUInt16BE(records.length, 6)
     reply.writeUInt32BE(0, 8)
-    socket.send(Buffer.concat([reply, ...records]), port, address)
+    const send = () => socket.send(Buffer.concat([reply, ...records]), port, address)
+    const { afterMs } = typeof said === 'string' ? {} : said
+    if (afterMs === undefined) send()
+    else setTimeout(send, afterMs)
   })
-  socket.bind(0, '127.0.0.1')
+  socket.bind(at.port, at.address)
   await once(socket, 'listening')
   cleanUp(t, () => socket.close())
-  return { address: `127.0.0.1:${socket.address().port}`, questions }
+  return { address: `${at.address}:${socket.address().port}`, questions }
 }
 
 function readQuestion(message: Buffer): { name: string; type: DnsType; end: number } {

@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { EmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.ts'
+import { programRole } from '../src/lib/program-role.ts'
 import { realTimers } from '../src/lib/time/timers.ts'
 import { migrate } from '../src/postgres/connection/migrate.ts'
 import { makeTemporaryDir, setTemplate } from './data-dir.ts'
@@ -66,7 +67,7 @@ async function start(version: PostgresVersion) {
   // Copying this template is faster than copying a database in use.
   await client.query(`CREATE DATABASE ${templateName} TEMPLATE ${database} STRATEGY FILE_COPY`)
   await client.end()
-  await dropDistantDays(postgres.socketDir)
+  await prepareTemplate(postgres.socketDir)
   process.env[socketDirVariable(version)] = postgres.socketDir
   return { postgres, dir }
 }
@@ -75,12 +76,14 @@ async function start(version: PostgresVersion) {
  * Leaves the days around today: the migrations make two weeks of them, and every session that meets them first reads all
  * their indexes (a new database and its first statements: 90 ms of CPU with 16 days, see kept-database.ts).
  */
-async function dropDistantDays(socketDir: string): Promise<void> {
+async function prepareTemplate(socketDir: string): Promise<void> {
   const client = new pg.Client({ host: socketDir, user: 'postgres', database: templateName })
   await client.connect()
   const { rows } = await client.query<{ name: string }>(`
     SELECT inhrelid::regclass::text AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
     WHERE relkind = 'r' AND right(relname, 8) > to_char((clock_timestamp() AT TIME ZONE 'UTC')::date + 2, 'YYYYMMDD')`)
   for (const { name } of rows) await client.query(`DROP TABLE ${name}`)
+  // Tests make tables as the superuser, and the program writes to some of them.
+  await client.query(`ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO ${programRole}`)
   await client.end()
 }

@@ -64,8 +64,11 @@ export const hotFireStatements: HotStatement[] = [
       `SELECT md5('worker1')::uuid`,
       ...lists([`batch_of(md5('batch' || (n + 1) * 10)::uuid)`, '1', 'n * 100 + 1', 'n * 100 + 100'], 20),
       ...lists(['n % 100', 'to_ms(now())', 'to_ms(now())', '1', '200', `text 'ok'`], 2_000),
+      'SELECT NULL::bigint[]',
+      ...lists(['n', 'n'], 2_000),
     ],
-    types: 'uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[]',
+    types: `uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[], bigint[], int[],
+      int[]`,
   },
   {
     statement: beginTriggers,

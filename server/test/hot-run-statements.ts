@@ -19,8 +19,17 @@ const jobs = some(job, 1_000)
 const executions = some(`md5('live' || n)::uuid`, 1_000)
 const items = (fields: string, count = 1_000) =>
   `SELECT json_agg(json_build_object(${fields})) FROM generate_series(1, ${count}) AS n`
-const page = [tenant, lastId, 'SELECT 0', 'SELECT 9e12', 'SELECT 51', 'SELECT 10000', oneJob]
-const pageTypes = 'uuid, uuid, float8, float8, bigint, bigint, uuid'
+const page = [
+  tenant,
+  lastId,
+  'SELECT 0',
+  'SELECT 9e12',
+  'SELECT 50',
+  'SELECT 10000',
+  oneJob,
+  'SELECT 2000000',
+]
+const pageTypes = 'uuid, uuid, float8, float8, int, bigint, uuid, bigint'
 const node = `'execution_id', md5('live' || n)::uuid`
 
 export const hotRunStatements: HotStatement[] = [

@@ -71,6 +71,8 @@ const conditions = [
 ]
 const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text, uuid'
 const triggeredJobs = `SELECT json_agg(json_build_object('tenant_id', (${tenant}), 'job_id', ${job})) FROM generate_series(1, 200) AS n`
+/** Items, bytes, and whether with payloads. */
+const page = ['SELECT 50', 'SELECT 2000000', 'SELECT true']
 const goneJobs = `SELECT json_agg(json_build_object('j', ${job}, 'm', 'gone')) FROM generate_series(1, 20) AS n`
 const routes = `SELECT array_agg(CASE n WHEN 1 THEN 'server' ELSE 'worker t h' || n END) FROM generate_series(1, 50) AS n`
 /** The same word of 2,000 executions. */
@@ -265,8 +267,8 @@ export const hotStatements: HotStatement[] = [
   },
   {
     statement: jobStatements.listJobs,
-    values: [tenant, lastId, `SELECT 't7'`, `SELECT 'a1'`, 'SELECT 0', 'SELECT 50000', 'SELECT 51'],
-    types: 'uuid, uuid, text, text, bigint, bigint, bigint',
+    values: [tenant, lastId, `SELECT 't7'`, `SELECT 'a1'`, 'SELECT 0', 'SELECT 50000', ...page],
+    types: 'uuid, uuid, text, text, bigint, bigint, int, bigint, boolean',
   },
   {
     statement: jobStatements.listJobsByStatus,
@@ -277,10 +279,10 @@ export const hotStatements: HotStatement[] = [
       'SELECT NULL',
       'SELECT 0',
       'SELECT 51',
-      'SELECT 51',
+      ...page,
       `SELECT 'PAUSED'`,
     ],
-    types: 'uuid, uuid, text, text, bigint, bigint, bigint, text',
+    types: 'uuid, uuid, text, text, bigint, bigint, int, bigint, boolean, text',
   },
   {
     statement: jobStatements.countJobs,

@@ -62,7 +62,15 @@ export function setup(given: Given = {}) {
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
     ...{ runId: null, parents: [] },
     ...{ batch: null, position: 0, fence: 1, claimedMs: 0, status: 'running', startedAt: null },
-    ...{ end: null, abort: null, cancelledMs: null, isOver: false, isBeyondShare: false, leaving: false },
+    ...{
+      end: null,
+      abort: null,
+      cancelledMs: null,
+      isOver: false,
+      isBeyondShare: false,
+      waitsAs: null,
+      leaving: false,
+    },
     ...given.held,
   }
   function start(http: Http = world.http) {

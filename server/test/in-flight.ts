@@ -58,7 +58,7 @@ export function setupInFlight({
       ...{ runId: null, parents: [] },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
       ...{ status: 'queued', startedAt: null, end: null, abort: null },
-      ...{ cancelledMs: null, isOver: false, isBeyondShare: false, leaving: false },
+      ...{ cancelledMs: null, isOver: false, isBeyondShare: false, waitsAs: null, leaving: false },
     }
   }
   /** Adds single executions of a host. */

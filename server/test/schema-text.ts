@@ -19,6 +19,7 @@ interface Catalogue {
   constraints: Part[]
   indexes: Part[]
   triggers: Part[]
+  policies: Part[]
   /** In order of creation, as one may call another. `table`: the function returns its row type; null: none. */
   functions: { name: string; table: string | null; text: string }[]
 }
@@ -60,6 +61,17 @@ const selectTriggers = `
   SELECT c.relname AS table, t.tgname AS name, pg_get_triggerdef(t.oid, true) AS text
   FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal WHERE ${ours} ORDER BY 1, 2`
 
+const selectPolicies = `
+  SELECT c.relname AS table, p.polname AS name,
+    concat('CREATE POLICY ', p.polname, ' ON ', c.relname, CASE WHEN p.polcmd <> '*' OR p.polroles <> '{0}' OR NOT p.polpermissive THEN ' (not for all)' END,
+      ' USING (' || pg_get_expr(p.polqual, c.oid, true) || ')', ' WITH CHECK (' || pg_get_expr(p.polwithcheck, c.oid, true) || ')') AS text
+  FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid WHERE ${ours} ORDER BY 1, 2`
+
+const selectRowSecurity = `
+  SELECT c.relname AS table, 'row security' AS name,
+    concat('ALTER TABLE ', c.relname, CASE WHEN c.relforcerowsecurity THEN ' FORCE' ELSE ' ENABLE' END, ' ROW LEVEL SECURITY') AS text
+  FROM pg_class c WHERE ${ours} AND c.relrowsecurity ORDER BY 1`
+
 const selectFunctions = `
   SELECT p.proname AS name, pg_get_functiondef(p.oid) AS text,
     (SELECT min(c.relname) FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid
@@ -74,6 +86,7 @@ export async function readCatalogue(client: pg.Client): Promise<Catalogue> {
     constraints: await read(selectConstraints),
     indexes: await read(selectIndexes),
     triggers: await read(selectTriggers),
+    policies: [...(await read<Part>(selectRowSecurity)), ...(await read<Part>(selectPolicies))],
     functions: await read(selectFunctions),
   }
 }
@@ -119,6 +132,7 @@ function tableText({ table, purpose, columns: notes = {} }: TableNote, catalogue
       .map(({ name, storage }) => `ALTER TABLE ${table} ALTER ${name} SET STORAGE ${storage};`),
     ...of(catalogue.indexes).map(({ text }) => `${shorten(withoutSchema(text))};`),
     ...of(catalogue.triggers).map(({ text }) => `${shorten(withoutSchema(text))};`),
+    ...of(catalogue.policies).map(({ text }) => `${withoutSchema(text)};`),
     ...of(catalogue.functions).map(({ text }) => functionText(text).trimEnd()),
     '',
   ].join('\n')

@@ -7,6 +7,8 @@ import * as workerStatements from '../src/postgres/queue/workers.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
+const page = ['SELECT 10000', 'SELECT 1000', `SELECT '${firstId}'::uuid`, 'SELECT NULL', 'SELECT 2097152']
+const pageTypes = 'float8, int, uuid, text, bigint'
 
 export const workerStatementsToPlan: HotStatement[] = [
   ...[lockRoomyWorker, selectRoom].map((statement) => ({
@@ -16,13 +18,13 @@ export const workerStatementsToPlan: HotStatement[] = [
   })),
   ...[workerStatements.selectAllWorkers, workerStatements.selectOwnWorkers].map((statement) => ({
     statement,
-    values: ['SELECT 10000', 'SELECT 1000', `SELECT '${firstId}'::uuid`, 'SELECT NULL'],
-    types: 'float8, bigint, uuid, text',
+    values: page,
+    types: pageTypes,
   })),
   {
     statement: workerStatements.selectTenantWorkers,
-    values: ['SELECT 10000', 'SELECT 1000', `SELECT '${firstId}'::uuid`, 'SELECT NULL', tenant],
-    types: 'float8, bigint, uuid, text, uuid',
+    values: [...page, tenant],
+    types: `${pageTypes}, uuid`,
   },
   {
     statement: workerStatements.countTenantWorkers,
@@ -33,6 +35,14 @@ export const workerStatementsToPlan: HotStatement[] = [
     statement: workerStatements.deleteWorker,
     values: [`SELECT md5('worker9')::uuid`, `SELECT 'DEAD'`, 'SELECT 3600000', 'SELECT 10000'],
     types: 'uuid, text, float8, bigint',
+  },
+  {
+    statement: workerStatements.insertTenantWorker,
+    values: [
+      ...[`SELECT md5('new worker')::uuid`, tenant, `SELECT 'host'`, 'SELECT NULL', `SELECT '1'`],
+      ...[`SELECT '{}'`, `SELECT '{worker}'`, `SELECT '{a}'`, 'SELECT 50', 'SELECT 1', 'SELECT 10000'],
+    ],
+    types: 'uuid, uuid, text, int, text, text[], text[], text[], int, smallint, bigint',
   },
   { statement: workerStatements.pruneFormerWorkers, values: ['SELECT 5000'], types: 'bigint' },
 ]

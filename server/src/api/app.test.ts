@@ -65,6 +65,7 @@ test('not being ready is 503 with the reason', async (t) => {
     roles: [],
     checkReady: async () => ({ database: 'away' }),
     metrics: { contentType: '', read: async () => '' },
+    metricsToken: null,
   }
   const { get } = await setupApp(t, { health })
   const answer = await get('/readyz')
@@ -325,4 +326,31 @@ test('echo leaves nothing behind on a connection that is used again', async (t) 
     await response.resume().toArray()
   }
   assert.deepEqual(warnings, [])
+})
+
+test('where other machines reach the server, /echo needs a key', async (t) => {
+  const { get } = await setupApp(t, { isEchoOpen: false })
+  assertProblem(await get('/echo'), 'UNAUTHENTICATED')
+  assertProblem(await get('/echo', { authorization: 'Bearer crl_wrong' }), 'UNAUTHENTICATED')
+  const answer = await get('/echo', authorization)
+  assert.equal(answer.statusCode, 200)
+  assert.equal(answer.json().headers.authorization, '***')
+})
+
+test('with a token, /metrics asks for it, and the probes do not', async (t) => {
+  const metricsToken = 'a-token-for-prometheus-0123456789abcdef'
+  const health = {
+    version: '1',
+    roles: [],
+    checkReady: async () => ({}),
+    metrics: { contentType: 'text/plain', read: async () => 'carillon_info 1\n' },
+    metricsToken,
+  }
+  const { get } = await setupApp(t, { health })
+  for (const text of [undefined, metricsToken, `Bearer ${metricsToken}x`, `Bearer ${operatorKey}`])
+    assertProblem(await get('/metrics', text === undefined ? {} : { authorization: text }), 'UNAUTHENTICATED')
+  const answer = await get('/metrics', { authorization: `Bearer ${metricsToken}` })
+  assert.equal(answer.body, 'carillon_info 1\n')
+  assert.equal((await get('/livez')).statusCode, 200)
+  assert.equal((await get('/readyz')).statusCode, 200)
 })

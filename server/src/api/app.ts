@@ -3,10 +3,12 @@ import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/queue/lane.ts'
+import type { RowSecurityOff } from '../domain/tenants/row-security.ts'
 import type { Requests } from '../ports/requests.ts'
 import type { EventPorts, StorePorts } from '../ports/store.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
 import type { World } from '../ports/world.ts'
+import { actFor } from './access/act-for.ts'
 import { apiKeyRoutes } from './access/api-keys.ts'
 import { checkTenant, decorateCaller, requireKey } from './access/auth.ts'
 import { KeyCache } from './access/key-cache.ts'
@@ -15,8 +17,9 @@ import { sessionDoorRoutes, sessionRoutes } from './access/session.ts'
 import { SessionCache } from './access/session-cache.ts'
 import { cookieNameOf } from './access/session-cookie.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
-import { TenantCensus } from './access/tenant-census.ts'
+import type { TenantCensus } from './access/tenant-census.ts'
 import { tenantRoutes } from './access/tenants.ts'
+import { tierRoutes } from './access/tiers.ts'
 import { WrongKeys } from './access/wrong-keys.ts'
 import { docsRoutes } from './docs/docs.ts'
 import { openapiOptions } from './docs/openapi.ts'
@@ -32,12 +35,14 @@ import { executionRoutes } from './executions/executions.ts'
 import { logRoutes } from './executions/logs.ts'
 import { redriveRoutes } from './executions/redrive.ts'
 import { graphRunRoutes } from './graphs/graph-runs.ts'
+import { boundAnswers } from './http/answer-bytes.ts'
 import { createBaseApp } from './http/base-app.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
 import type { OwnHosts } from './http/own-hosts.ts'
 import { refuseDeleteBody } from './http/problem.ts'
+import { proofRoutes } from './http/proof.ts'
 import { limitRate } from './http/rate-limit.ts'
 import { activityRoutes } from './insights/activity.ts'
 import { forecastRoutes } from './insights/forecast.ts'
@@ -56,6 +61,7 @@ import { jobRoutes } from './jobs/jobs.ts'
 import { operationRoutes } from './jobs/operations.ts'
 import { scheduleRoutes } from './jobs/schedules.ts'
 import { triggerRoutes } from './jobs/trigger.ts'
+import type { CheckTarget } from './jobs/validate-execution.ts'
 import { DefinitionCache } from './workers/definition-cache.ts'
 import { LongPollClaims } from './workers/long-poll-claims.ts'
 import { partitionRoutes } from './workers/partitions.ts'
@@ -68,40 +74,55 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
   requests: Pick<Requests, 'run'>
   /** The stores of live views, apart from everything else: live views must delay nothing. */
   events: EventPorts
+  census: TenantCensus
+  rowSecurityOff: RowSecurityOff | null
   wakeup: Wakeup & WakeupSource
   health: HealthDeps
   operatorKey: string
+  /** The operator key if it is in the data directory, where the command line finds it; else null. */
+  provableKey: string | null
+  /** Whether anybody may call /echo; otherwise it needs a key. */
+  isEchoOpen: boolean
   /** Where browsers reach the API, if that is known; else where they say. */
   publicUrl: string | null
   /** The only names in a Host header that are answered; null: all are. */
   hosts: OwnHosts | null
+  /** Networks of reverse proxies, whose X-Forwarded-For names the client. */
+  trustedProxies: readonly string[]
+  /** See PartitionDeps. */
+  connectionsWanted: number
   dashboard: Dashboard
+  checkTarget: CheckTarget
   isStopping: () => boolean
+  /** Whether the worker of this server runs artifacts. */
+  runsArtifacts: boolean
 }
 
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { isStopping, hosts, dashboard } = deps
+  const { isStopping, hosts, trustedProxies, dashboard, census } = deps
   const app = createBaseApp({
     isStopping,
     hosts,
+    trustedProxies,
     wrapNotFound: (notFound) => servePages(dashboard, notFound),
   })
   app.addSchema(Problem)
+  const isShared = () => census.isShared()
+  boundAnswers(app, { isShared })
   await app.register(swagger, openapiOptions(deps.health.version))
   await app.register(async (open) => {
     healthRoutes(open, deps.health)
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
     docsRoutes(open, () => app.swagger())
     dashboardRoutes(open, dashboard)
-    await open.register(async (echo) => echoRoutes(echo, deps))
+    proofRoutes(open, deps)
   })
-  const census = new TenantCensus(deps)
-  const isShared = () => census.isShared()
   app.addHook('onReady', async () => void census.count())
   const withDefinitions = { ...deps, definitions: new DefinitionCache(deps.queue) }
   await app.register(
     async (v1) => {
       guardByToken(v1, { ...deps, isShared })
+      actFor(v1, ({ attemptOf }) => attemptOf.tenantId)
       attemptWordRoutes(v1, withDefinitions)
     },
     { prefix: '/api/v1' },
@@ -113,6 +134,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     wrongKeys: new WrongKeys(deps.clock),
     cookieName: cookieNameOf(deps.secrets),
   }
+  await app.register(async (echo) => {
+    const authenticate = requireKey(withKeys)
+    decorateCaller(echo)
+    if (!deps.isEchoOpen) echo.addHook('onRequest', async (request) => authenticate(request))
+    await echoRoutes(echo, deps)
+  })
   const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next(), isShared })
   app.addHook('preClose', async () => hub.close())
   await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })
@@ -132,6 +159,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
         checkScope(request)
       })
       v1.addHook('preValidation', refuseDeleteBody)
+      actFor(v1, ({ tenantId }) => tenantId)
       jobRoutes(v1, withLanes)
       await v1.register(async (changes) => jobChangeRoutes(changes, deps))
       jobByKeyRoutes(v1, withLanes)
@@ -163,7 +191,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       troubleRoutes(v1, deps)
       forecastRoutes(v1, deps)
       deadLetterClusterRoutes(v1, deps)
-      tenantRoutes(v1, { ...withKeys, census })
+      tenantRoutes(v1, withKeys)
+      tierRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)
       eventRoutes(v1, { hub, authenticate, executions: deps.events.executions })

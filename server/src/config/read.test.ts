@@ -23,13 +23,13 @@ test('without any variable the laptop defaults hold', () => {
   assert.deepEqual(config.roles, ['api', 'scheduler', 'worker', 'history'])
   assert.equal(config.drainMs, 8_000)
   assert.equal(config.misfireAfterMs, 60_000)
-  assert.deepEqual(config.privateTargets, { kind: 'allow' })
+  assert.deepEqual(config.privateTargets, { kind: 'own_tenant' })
   assert(Object.isFrozen(config))
 })
 
 test('private targets are refused by default once others can reach the API', () => {
   assert.deepEqual(readConfig({ CARILLON_HOST: '0.0.0.0' }).privateTargets, { kind: 'refuse' })
-  assert.deepEqual(readConfig({ CARILLON_HOST: '127.0.0.9' }).privateTargets, { kind: 'allow' })
+  assert.deepEqual(readConfig({ CARILLON_HOST: '127.0.0.9' }).privateTargets, { kind: 'own_tenant' })
   const proxied = { CARILLON_PUBLIC_URL: 'https://jobs.example.com' }
   assert.deepEqual(readConfig(proxied).privateTargets, { kind: 'refuse' })
   const allowed = readConfig({ ...proxied, CARILLON_ALLOW_PRIVATE_TARGETS: 'true' })
@@ -74,6 +74,7 @@ const malformed: [string, string][] = [
   ['CARILLON_MISFIRE_AFTER_SECONDS', '0'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', '10.0.0.0/33'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', 'yes'],
+  ['CARILLON_TRUSTED_PROXIES', '127.0.0.1'],
   ['CARILLON_PUBLIC_URL', 'jobs.example.com'],
   ['CARILLON_PUBLIC_URL', 'https://jobs.example.com/?a=1'],
   ['CARILLON_LABELS', 'eu west'],

@@ -6,7 +6,13 @@ import type { ShellCommand } from '../domain/executors/kind.ts'
 import { kindsAllowed } from '../domain/executors/list.ts'
 import type { Role } from '../domain/role.ts'
 import { editDistance } from '../lib/edit-distance.ts'
-import { type LogLevel, type PrivateTargets, SETTINGS, type SettingName } from './settings.ts'
+import {
+  type ChosenUser,
+  type LogLevel,
+  type PrivateTargets,
+  SETTINGS,
+  type SettingName,
+} from './settings.ts'
 
 export interface Config {
   readonly port: number
@@ -28,6 +34,12 @@ export interface Config {
   readonly privateTargets: PrivateTargets
   /** Where targets reach the API; null: not known. */
   readonly publicUrl: string | null
+  /** Whether anybody may call /echo. */
+  readonly isEchoOpen: boolean
+  /** Null: metrics are open. */
+  readonly metricsToken: string | null
+  /** Networks of reverse proxies, whose X-Forwarded-For names the client. */
+  readonly trustedProxies: readonly string[]
   /** Of the worker that runs handlers. */
   readonly labels: readonly string[]
   /** The commands that shell jobs may run. */
@@ -39,6 +51,10 @@ export interface Config {
   readonly artifactCpuSeconds: number
   readonly artifactMemoryMb: number
   readonly commandsMax: number
+  /** Null: nobody has said. */
+  readonly commandsUser: ChosenUser | null
+  readonly commandsFileMb: number
+  readonly commandsProcessesMax: number
   readonly logLevel: LogLevel
 }
 
@@ -58,7 +74,11 @@ export interface Environment {
 
 export const checkoutDir = resolve(import.meta.dirname, '../../..')
 
-const secretSettings: readonly SettingName[] = ['CARILLON_API_KEY', 'CARILLON_DATABASE_URL']
+const secretSettings: readonly SettingName[] = [
+  'CARILLON_API_KEY',
+  'CARILLON_DATABASE_URL',
+  'CARILLON_METRICS_TOKEN',
+]
 
 /** `cores`: that we may use, of the machine or of its share that we were given. */
 export function readConfig(env: Environment = process.env, cores = availableParallelism()): Config {
@@ -85,6 +105,8 @@ export function readConfig(env: Environment = process.env, cores = availablePara
   const artifactsDir = read('CARILLON_ARTIFACTS_DIR')
   const roles = read('CARILLON_ROLES')!
   const publicUrl = read('CARILLON_PUBLIC_URL')
+  // A server behind a proxy listens on loopback too, and is used from other machines.
+  const isLocal = isLoopback(host ?? '') && publicUrl === null
   const config: Config = {
     port: read('CARILLON_PORT')!,
     isPortSet: Boolean(env['CARILLON_PORT']),
@@ -98,11 +120,11 @@ export function readConfig(env: Environment = process.env, cores = availablePara
     outageMs: 1_000 * read('CARILLON_OUTAGE_SECONDS')!,
     databaseConnections: read('CARILLON_DATABASE_CONNECTIONS')!,
     misfireAfterMs: 1_000 * read('CARILLON_MISFIRE_AFTER_SECONDS')!,
-    // A server behind a proxy listens on loopback too, and is used from other machines.
-    privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? {
-      kind: isLoopback(host ?? '') && publicUrl === null ? 'allow' : 'refuse',
-    },
+    privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? { kind: isLocal ? 'own_tenant' : 'refuse' },
+    isEchoOpen: (read('CARILLON_ECHO') ?? (isLocal ? 'on' : 'off')) === 'on',
+    metricsToken: read('CARILLON_METRICS_TOKEN'),
     publicUrl,
+    trustedProxies: read('CARILLON_TRUSTED_PROXIES') ?? [],
     labels: read('CARILLON_LABELS') ?? [],
     shellCommands: read('CARILLON_SHELL_COMMANDS') ?? [],
     artifacts: read('CARILLON_ARTIFACTS') === 'on',
@@ -110,6 +132,9 @@ export function readConfig(env: Environment = process.env, cores = availablePara
     artifactCpuSeconds: read('CARILLON_ARTIFACT_CPU_SECONDS')!,
     artifactMemoryMb: read('CARILLON_ARTIFACT_MEMORY_MB')!,
     commandsMax: read('CARILLON_COMMANDS_MAX')!,
+    commandsUser: read('CARILLON_COMMANDS_USER'),
+    commandsFileMb: read('CARILLON_COMMANDS_FILE_MB')!,
+    commandsProcessesMax: read('CARILLON_COMMANDS_PROCESSES')!,
     logLevel: read('CARILLON_LOG_LEVEL')!,
   }
   if (problems.length === 0 && config.processes > 1 && childRoles(config).length === 0) {

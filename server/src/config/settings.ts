@@ -50,14 +50,14 @@ export const SETTINGS = {
   CARILLON_DATABASE_CONNECTIONS: {
     fallback: '16',
     meaning:
-      'Maximum number of database connections for each process. It opens two more for leases and wake-ups, and two more while live views are open. 4 to 500.',
+      'Maximum number of database connections for each process. It opens two more for leases and wake-ups; with the role `api` also up to four for reads, and two while live views are open. 4 to 500.',
     parse: wholeNumber(4, 500),
   },
   CARILLON_API_KEY: {
     fallback: '(generated, kept in the data directory)',
     meaning:
       'The bootstrap operator key. 32 to 256 visible ASCII characters, at least 10 different ones; `openssl rand -hex 32` makes one. Set the same key on every machine of a fleet.',
-    parse: apiKey,
+    parse: secret,
   },
   CARILLON_ROLES: {
     fallback: 'api,scheduler,worker,history',
@@ -88,9 +88,10 @@ export const SETTINGS = {
     parse: wholeNumber(1, 86_400),
   },
   CARILLON_ALLOW_PRIVATE_TARGETS: {
-    fallback: '(`true` while listening on loopback only and without `CARILLON_PUBLIC_URL`, else `false`)',
+    fallback:
+      '(for the tenant `default` alone while listening on loopback only and without `CARILLON_PUBLIC_URL`, else `false`)',
     meaning:
-      'Whether jobs may call private addresses: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`. Link-local and cloud metadata addresses may be called only when listed.',
+      'Whether jobs may call private addresses, of every tenant alike: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`. Unset on loopback, the tenant `default` may, and other tenants may call `/echo` of this server. Link-local and cloud metadata addresses may be called only when listed. Set it for API and worker processes alike.',
     parse: privateTargets,
   },
   CARILLON_PUBLIC_URL: {
@@ -98,6 +99,24 @@ export const SETTINGS = {
     meaning:
       'Address at which targets of jobs reach the API, such as `https://jobs.example.com`. Needed for targets that answer 202 and complete later.',
     parse: publicUrl,
+  },
+  CARILLON_TRUSTED_PROXIES: {
+    fallback: '(none: `X-Forwarded-For` is ignored)',
+    meaning:
+      'Networks of your reverse proxies, such as `127.0.0.1/32,10.0.0.0/8`. Requests from them carry the address of the client in `X-Forwarded-For`; wrong keys are limited by that address.',
+    parse: (text) => networks(text),
+  },
+  CARILLON_ECHO: {
+    fallback: '(`on` while listening on loopback only and without `CARILLON_PUBLIC_URL`, else `off`)',
+    meaning:
+      'Whether anybody may call the trial target `/echo`: `on` or `off`. With `off` it needs an API key.',
+    parse: oneOf(['on', 'off']),
+  },
+  CARILLON_METRICS_TOKEN: {
+    fallback: '(none: `/metrics` needs no key)',
+    meaning:
+      'Bearer token that `/metrics` asks for. 32 to 256 visible ASCII characters, at least 10 different ones; `openssl rand -hex 32` makes one.',
+    parse: secret,
   },
   CARILLON_LABELS: {
     fallback: '(none)',
@@ -137,12 +156,32 @@ export const SETTINGS = {
     meaning: 'Maximum number of shell commands and bundles that run at once on this machine. 1 to 1000.',
     parse: wholeNumber(1, 1_000),
   },
+  CARILLON_COMMANDS_USER: {
+    fallback: '(`carillon-jobs` for a server of root, which makes this user; else the user of the server)',
+    meaning:
+      'User that shell commands and bundles run as: a name, or a number with an optional group as in `1500:1500`. Never root, nor the owner of the database. Only for a server that runs as root.',
+    parse: systemUser,
+  },
+  CARILLON_COMMANDS_FILE_MB: {
+    fallback: '10240',
+    meaning: 'Size, in MB, of a file that a shell command or a bundle may write. 1 to 1048576.',
+    parse: wholeNumber(1, 1_048_576),
+  },
+  CARILLON_COMMANDS_PROCESSES: {
+    fallback: '4096',
+    meaning:
+      'Processes and threads that the user of commands may have, counted with everything else of that user, when a shell command or a bundle starts one more. 64 to 1048576.',
+    parse: wholeNumber(64, 1_048_576),
+  },
   CARILLON_LOG_LEVEL: {
     fallback: 'info',
     meaning: `One of ${LOG_LEVELS.join(', ')}.`,
     parse: oneOf(LOG_LEVELS),
   },
 } satisfies Record<string, Setting<unknown>>
+
+/** By name; by numbers, when the system has no name for it. */
+export type ChosenUser = { name: string } | { uid: number; gid: number }
 
 export type SettingName = keyof typeof SETTINGS
 
@@ -219,6 +258,18 @@ function shellCommand(entry: string): ShellCommand {
   return { path, env: env as string[] }
 }
 
+function systemUser(text: string): ChosenUser {
+  const [, uid, gid = uid] = /^(\d{1,9})(?::(\d{1,9}))?$/.exec(text) ?? []
+  if (uid !== undefined) {
+    if (Number(uid) === 0 || Number(gid) === 0) throw new BadValue('is root, as whom no command runs')
+    return { uid: Number(uid), gid: Number(gid) }
+  }
+  if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/.test(text))
+    throw new BadValue('is not a user name, nor UID or UID:GID')
+  if (text === 'root') throw new BadValue('is root, as whom no command runs')
+  return { name: text }
+}
+
 function listOf(text: string): string[] {
   return text
     .split(',')
@@ -226,10 +277,10 @@ function listOf(text: string): string[] {
     .filter((one) => one !== '')
 }
 
-/** A key that no one can guess: it may do everything. 32 random hexadecimal digits have 14 different ones on average. */
+/** A key or token that no one can guess. 32 random hexadecimal digits have 14 different ones on average. */
 const differentMin = 10
 
-function apiKey(text: string): string {
+function secret(text: string): string {
   const advice = 'make a random one with `openssl rand -hex 32`'
   if (!/^[\x21-\x7e]{32,256}$/.test(text))
     throw new BadValue(`is not 32 to 256 visible ASCII characters; ${advice}`)
@@ -248,10 +299,14 @@ function roles(text: string): readonly Role[] {
 function privateTargets(text: string): PrivateTargets {
   if (text === 'true') return { kind: 'allow' }
   if (text === 'false') return { kind: 'refuse' }
+  return { kind: 'listed', cidrs: networks(text, 'true, false or ') }
+}
+
+function networks(text: string, others = ''): readonly string[] {
   const cidrs = text.split(',').map((cidr) => cidr.trim())
   for (const cidr of cidrs)
-    if (!isCidr(cidr)) throw new BadValue('is not true, false or a list of networks in CIDR form')
-  return { kind: 'listed', cidrs: Object.freeze(cidrs) }
+    if (!isCidr(cidr)) throw new BadValue(`is not ${others}a list of networks in CIDR form`)
+  return Object.freeze(cidrs)
 }
 
 function isCidr(text: string): boolean {

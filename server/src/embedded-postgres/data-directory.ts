@@ -6,8 +6,9 @@ import { access, chown, type FileHandle, mkdir, open, readdir, readFile, rename,
 import { dirname, join } from 'node:path'
 import { OperatingError } from '../lib/operating-error.ts'
 import type { Binaries } from './binaries.ts'
+import { handOver } from './hand-over.ts'
 import { isAlive, runOnLeash } from './leash.ts'
-import type { SystemUser } from './system-user.ts'
+import { initdbUser, type SystemUser } from './system-user.ts'
 
 /** How PostgreSQL's programs are told where the data is. */
 export interface DataAccess {
@@ -29,8 +30,10 @@ export async function ensureInitialised(
   const draft = join(dirname(pgDir), `${draftPrefix}${process.pid}`)
   await mkdir(draft, { mode: 0o700 })
   try {
-    if (user !== null) await chown(draft, user.uid, user.gid)
-    await runInitdb(draft, user, binaries)
+    const maker = await initdbUser(user)
+    if (maker !== null) await chown(draft, maker.uid, maker.gid)
+    await runInitdb(draft, maker, binaries)
+    if (user !== null) await handOver(draft, user)
     try {
       await rename(draft, pgDir)
     } catch (error) {
@@ -84,7 +87,7 @@ async function runInitdb(dir: string, user: SystemUser | null, binaries: Binarie
       '-U',
       'postgres',
       '-A',
-      'trust',
+      'peer',
       '-E',
       'UTF8',
       ...locale,

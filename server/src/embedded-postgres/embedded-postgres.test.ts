@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { after, before, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -340,4 +340,17 @@ test('the log shows the actions of PostgreSQL', async (t) => {
     await readFile(join(dataDir, 'postgres.log'), 'utf8'),
     /database system is ready to accept connections/,
   )
+})
+
+test('the log is bounded while PostgreSQL runs, and PostgreSQL writes on', async (t) => {
+  const { dataDir } = await setup(t)
+  const embedded = await EmbeddedPostgres.open(deps, { dataDir, logLookMs: 20 })
+  cleanUp(t, () => embedded.stop(5_000))
+  const logFile = join(dataDir, 'postgres.log')
+  await appendFile(logFile, 'a line\n'.repeat(1_600_000))
+  await until(async () => (await stat(logFile)).size === 0, 'the log is emptied')
+  assert.match(await readFile(`${logFile}.1`, 'utf8'), /ready to accept connections[\s\S]*a line\n$/)
+  await query(embedded, 'SELECT pg_reload_conf()')
+  await until(async () => (await stat(logFile)).size > 0, 'PostgreSQL writes to its log')
+  assert.match(await readFile(logFile, 'utf8'), /^\d{4}-.*reloading configuration files/)
 })

@@ -7,6 +7,7 @@ import { postgresLost } from '../telemetry/events.ts'
 import { embeddedPackageName, prepareBinaries } from './binaries.ts'
 import { ensureInitialised } from './data-directory.ts'
 import { closeLock, type EmbeddedDeps, type Held, holdPostgres, type Place } from './hold-postgres.ts'
+import { boundLog } from './log-file.ts'
 import { announceUrl } from './owner-lock.ts'
 import { reachSocketDir, stopPostgres } from './postmaster.ts'
 import { chooseUser } from './system-user.ts'
@@ -19,11 +20,14 @@ export interface EmbeddedOptions {
   packageName?: string
   /** Ends the wait for a PostgreSQL that takes long to come up. */
   signal?: AbortSignal
+  /** How often the size of the log is looked at. Default: a minute. */
+  logLookMs?: number
 }
 
 const settingsOfOurs: Readonly<Record<string, string>> = {
   listen_addresses: '',
-  // Relative to the data directory: only its owner and root can reach the socket, so `trust` is safe there.
+  // Relative to the data directory: only its owner and root can reach the socket. Both are asked for their name all the
+  // same, because /proc leads there too (authentication.ts).
   unix_socket_directories: '.',
   unix_socket_permissions: '0700',
   cluster_name: 'carillon',
@@ -51,6 +55,7 @@ export class EmbeddedPostgres implements AsyncDisposable {
   readonly #place: Place
   readonly #fail: (error: unknown) => void
   readonly #supervising: Promise<void>
+  readonly #bounding: Promise<void>
   #held: Held
   #url = ''
   readonly #stopping = new AbortController()
@@ -60,10 +65,10 @@ export class EmbeddedPostgres implements AsyncDisposable {
   static async open(deps: EmbeddedDeps, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
     const place = await findPlace(options)
     const held = await holdPostgres(deps, place, null, options.signal)
-    return new EmbeddedPostgres(deps, place, held)
+    return new EmbeddedPostgres(deps, place, held, options.logLookMs ?? 60_000)
   }
 
-  private constructor(deps: EmbeddedDeps, place: Place, held: Held) {
+  private constructor(deps: EmbeddedDeps, place: Place, held: Held, logLookMs: number) {
     this.#deps = deps
     this.#place = place
     this.#held = held
@@ -73,6 +78,7 @@ export class EmbeddedPostgres implements AsyncDisposable {
     this.failed.catch(() => {}) // the first listener may come later than the failure
     this.#fail = reject
     this.#supervising = this.#supervise()
+    this.#bounding = this.#boundLog(logLookMs)
   }
 
   get version(): string {
@@ -90,6 +96,7 @@ export class EmbeddedPostgres implements AsyncDisposable {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort()
     await this.#supervising
+    await this.#bounding
     // Without the lock it may be somebody else's by now; our leash goes all the same.
     if (this.#owned) await stopPostgres(this.#place.pgDir, this.#deps.timers, withinMs)
     this.#held.leash.release()
@@ -117,6 +124,15 @@ export class EmbeddedPostgres implements AsyncDisposable {
       }
     } catch (error) {
       if (!signal.aborted) this.#fail(error)
+    }
+  }
+
+  async #boundLog(everyMs: number): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      // A file that cannot be read or emptied now can be later.
+      await boundLog(this.#place.logFile).catch(() => {})
+      await this.#deps.timers.wait(everyMs, signal)
     }
   }
 

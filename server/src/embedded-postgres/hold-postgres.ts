@@ -1,23 +1,20 @@
 // Holding the PostgreSQL of a data directory: running, on our leash, and locked as ours. Covers every way to get there
 // from the remains of a crash, a reboot or another start.
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { OperatingError, StopRequested } from '../lib/operating-error.ts'
+import { sql } from '../lib/sql.ts'
+import type { SystemUser } from '../lib/system-users.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Timers } from '../ports/timers.ts'
 import { postgresReady, postgresWaited } from '../telemetry/events.ts'
+import { writeAuthentication } from './authentication.ts'
 import type { Binaries } from './binaries.ts'
+import { handOver } from './hand-over.ts'
 import { adoptOnLeash, isAlive, type Leash } from './leash.ts'
-import {
-  connectOwner,
-  ensureDatabase,
-  findOwner,
-  type Owner,
-  type OwnerLock,
-  takeOwnership,
-} from './owner-lock.ts'
-import { findPostmaster, isOnLeash, removeStaleLocks, startPostgres } from './postmaster.ts'
-import type { SystemUser } from './system-user.ts'
+import { connectOwner, findOwner, type Owner, type OwnerLock, takeOwnership } from './owner-lock.ts'
+import { findPostmaster, isOnLeash, removeStaleLocks, startPostgres, stopPostgres } from './postmaster.ts'
+import { prepareProgram } from './program-role.ts'
 
 export interface EmbeddedDeps {
   clock: Pick<Clock, 'monotonicMs'>
@@ -50,6 +47,8 @@ const ownerlessMs = 1_000
 const ownedMs = 300
 
 export const embeddedDatabase = 'carillon'
+
+const reloadSettings = sql('reloadSettings')`SELECT pg_reload_conf()`
 
 export class AlreadyRunning extends OperatingError {
   readonly owner: Owner
@@ -89,8 +88,15 @@ export async function holdPostgres(
       const unownedMs = unownedSinceMs === null ? 0 : elapsedMs - unownedSinceMs
       const found = await look(place, [own?.leash ?? null, previous], unownedMs)
 
+      if (found.kind === 'ours' && found.leash === null && !(await hasItsUser(place))) {
+        // Left by an earlier version. Its data changes hands while nothing runs.
+        await closeLock(deps, found.lock)
+        await stopPostgres(place.pgDir, deps.timers, passingMsMax)
+        continue
+      }
       if (found.kind === 'ours') {
-        await prepareDatabase(deps, found.lock)
+        if (found.leash === null) await renewAuthentication(place, found.lock)
+        await prepareDatabase(deps, place, found.lock)
         const how = found.leash === null ? 'adopted' : 'started'
         postgresReady.emit({ how, version: found.lock.version, postgresPid: found.pid, tookMs: elapsedMs })
         return { lock: found.lock, leash: found.leash ?? adoptOnLeash(found.pid, place.user) }
@@ -119,9 +125,19 @@ export async function holdPostgres(
   }
 }
 
-async function prepareDatabase(deps: EmbeddedDeps, lock: OwnerLock): Promise<void> {
+async function hasItsUser({ pgDir, user }: Place): Promise<boolean> {
+  return user === null || (await stat(pgDir)).uid === user.uid
+}
+
+/** Of a PostgreSQL that another start of ours has left. */
+async function renewAuthentication({ pgDir, user }: Place, { client }: OwnerLock): Promise<void> {
+  await writeAuthentication(pgDir, user)
+  await client.query(reloadSettings.text)
+}
+
+async function prepareDatabase(deps: EmbeddedDeps, { socketDir }: Place, lock: OwnerLock): Promise<void> {
   try {
-    await ensureDatabase(lock, embeddedDatabase)
+    await prepareProgram(lock, socketDir, embeddedDatabase)
   } catch (cause) {
     await closeLock(deps, lock)
     throw new OperatingError(`PostgreSQL cannot make its database: ${(cause as Error).message}`, { cause })
@@ -175,6 +191,8 @@ interface Started {
 
 async function start(place: Place): Promise<Started> {
   await removeStaleLocks(place.pgDir)
+  if (place.user !== null) await handOver(place.pgDir, place.user)
+  await writeAuthentication(place.pgDir, place.user)
   const { leash, logOffset } = await startPostgres(place)
   const started: Started = { leash, ended: false, logOffset }
   leash.ended.finally(() => {

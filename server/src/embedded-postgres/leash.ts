@@ -3,7 +3,7 @@
 // after kill -9.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { SystemUser } from './system-user.ts'
+import type { SystemUser } from '../lib/system-users.ts'
 
 export interface Leash {
   /** Pid of the shell, which is the parent of the command it runs. */

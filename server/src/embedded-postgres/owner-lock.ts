@@ -1,7 +1,9 @@
 // Which process runs this data directory? The holder of an advisory lock; its connection carries its process id and
 // address as its name. The lock ends with the connection, so it needs no clean-up after a crash.
 import pg from 'pg'
+import { OperatingError } from '../lib/operating-error.ts'
 import { sql } from '../lib/sql.ts'
+import { superuser } from './authentication.ts'
 
 const tryLock = sql('tryOwnerLock')`SELECT pg_try_advisory_lock(7420, 1) AS locked`
 const selectOwner = sql('selectOwner')`
@@ -9,7 +11,9 @@ const selectOwner = sql('selectOwner')`
   WHERE l.locktype = 'advisory' AND l.classid = 7420 AND l.objid = 1 AND l.granted`
 const renameSession = sql('renameOwnerSession')`SELECT set_config('application_name', $1, false)`
 const readVersion = sql('readVersion')`SELECT current_setting('server_version') AS version`
-const findDatabase = sql('findDatabase')`SELECT 1 FROM pg_database WHERE datname = $1`
+
+/** The code of an unknown user: see authentication.ts. */
+const refused = '28000'
 
 export interface Owner {
   pid: number
@@ -28,7 +32,7 @@ export interface OwnerLock {
 export async function connectOwner(socketDir: string): Promise<OwnerLock | null> {
   const client = new pg.Client({
     host: socketDir,
-    user: 'postgres',
+    user: superuser,
     database: 'postgres',
     application_name: nameOf({ pid: process.pid, url: '' }),
     connectionTimeoutMillis: 5_000,
@@ -42,8 +46,14 @@ export async function connectOwner(socketDir: string): Promise<OwnerLock | null>
     await client.connect()
     const version = (await client.query<{ version: string }>(readVersion.text)).rows[0]!.version
     return { client, version, lost }
-  } catch {
+  } catch (cause) {
     await client.end().catch(() => {})
+    if ((cause as { code?: string }).code === refused) {
+      throw new OperatingError(
+        'The PostgreSQL of this data directory was started by another user. Stop it first, or start as that user.',
+        { cause },
+      )
+    }
     return null
   }
 }
@@ -60,11 +70,6 @@ export async function findOwner({ client }: OwnerLock): Promise<Owner | null> {
 
 export async function announceUrl({ client }: OwnerLock, url: string): Promise<void> {
   await client.query(renameSession.text, [nameOf({ pid: process.pid, url })])
-}
-
-export async function ensureDatabase({ client }: OwnerLock, name: string): Promise<void> {
-  const { rowCount } = await client.query(findDatabase.text, [name])
-  if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
 }
 
 // PostgreSQL keeps 63 bytes of a name: enough for both.

@@ -1,13 +1,14 @@
 // The PostgreSQL process: starting it on a leash, finding the one that runs on a directory, stopping it.
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open, readdir, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Timers } from '../ports/timers.ts'
 import type { Binaries } from './binaries.ts'
 import { withDataAccess } from './data-directory.ts'
 import { isAlive, type Leash, runOnLeash, sendSignal } from './leash.ts'
+import { boundLog } from './log-file.ts'
 import type { SystemUser } from './system-user.ts'
 
 /** The port in the socket's file name. No TCP port is opened. */
@@ -16,7 +17,6 @@ const socketName = '.s.PGSQL.5432'
 const immediateMs = 300
 /** How long the system may take to clear away a killed process. */
 const killedMs = 1_000
-const logBytesMax = 10 * 1024 * 1024
 
 export interface StartOptions {
   pgDir: string
@@ -28,7 +28,7 @@ export interface StartOptions {
 
 export async function startPostgres(options: StartOptions): Promise<{ leash: Leash; logOffset: number }> {
   const { pgDir, logFile, user, binaries, settings } = options
-  await rotate(logFile)
+  await boundLog(logFile)
   const log = await open(logFile, 'a', 0o600)
   try {
     const { size: logOffset } = await log.stat()
@@ -132,14 +132,6 @@ async function runsOn(pid: number, pgDir: string): Promise<boolean> {
     return isAlive(pid) && (await ps(['-o', 'comm=', '-p', String(pid)])).includes('postgres')
   const [cwd, dir] = await Promise.all([readlink(`/proc/${pid}/cwd`).catch(() => null), realpath(pgDir)])
   return cwd === dir
-}
-
-async function rotate(logFile: string): Promise<void> {
-  const size = await stat(logFile).then(
-    (found) => found.size,
-    () => 0,
-  )
-  if (size > logBytesMax) await rename(logFile, `${logFile}.1`)
 }
 
 /**

@@ -4,13 +4,15 @@
 
 import { EXECUTOR_KINDS } from '../domain/executors/list.ts'
 import { isGraphRefusal } from '../domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../domain/jobs/active-jobs.ts'
 import type { JobView } from '../domain/jobs/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
 import type { Operation } from '../domain/jobs/operation.ts'
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import { allOrFirstError } from '../lib/all-or-first-error.ts'
-import type { JobPage } from '../ports/jobs.ts'
+import type { ActiveJobsLimit, JobPage } from '../ports/jobs.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
+import { leanPage } from '../ports/pages.ts'
 import type { WriteStores } from '../ports/requests.ts'
 import { emitCancelled } from '../telemetry/emit-settled.ts'
 import { type BackfillDeps, backfillSome } from './run-backfill.ts'
@@ -28,10 +30,12 @@ export interface OperationDeps extends BackfillDeps {
 type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | 'trigger' }>
 type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
 type CancelOperation = Extract<Operation, { kind: 'cancel' }>
-type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'>
+type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars' | 'tenants'>
 
 /** Each job is locked until the step is over, and its changes and triggers wait: so a step is short. */
 const jobsMax = 10
+/** The count of active jobs is locked after a job, and a further job would be locked after the count. */
+const countedJobsMax = 1
 /**
  * Jobs in no graph and without an unended execution, which have nothing to cancel: their deletes share a step, and their
  * statements go out together. A delete of any other job has a step of its own, for two reasons: it may change the
@@ -81,27 +85,34 @@ interface Changed {
   ended: readonly SettledAttempt[]
 }
 
-async function changeSome(deps: OperationDeps, operation: JobOperation, { jobs }: Stores): Promise<Changed> {
+async function changeSome(
+  deps: OperationDeps,
+  operation: JobOperation,
+  { jobs, tenants }: Stores,
+): Promise<Changed> {
   const { tenantId, filter, after, operationId } = operation
+  const activeJobsMax = operation.kind === 'resume' ? await activeJobsMaxOf(tenants, tenantId) : null
   // Ids grow with time: ids before the operation's own existed when it was requested.
   const before = after ?? operationId
   const isDelete = operation.kind === 'delete'
-  const limit = isDelete ? quietDeletesMax : jobsMax
-  const all = await jobs.list({ tenantId, filter, before, offset: 0, limit })
+  const limit = isDelete ? quietDeletesMax : activeJobsMax === null ? jobsMax : countedJobsMax
+  const all = await jobs.list({ tenantId, filter, before, offset: 0, limit, ...leanPage })
   const page = isDelete ? await cutPage(jobs, tenantId, all) : all
   let done = 0
   const ended: SettledAttempt[] = []
   // In the order of ids, as everywhere: each job stays locked until the step is over.
   const ordered = page.jobs.toReversed()
   if (isDelete) {
-    const deleted = await allOrFirstError(ordered.map((job) => change(operation, job, { jobs, ended })))
+    const deleted = await allOrFirstError(
+      ordered.map((job) => change(operation, job, { jobs, ended, activeJobsMax })),
+    )
     done = deleted.filter(Boolean).length
   } else {
     for (const job of ordered) {
       const isDone =
         operation.kind === 'trigger'
           ? await trigger(deps, operation, job, jobs)
-          : await change(operation, job, { jobs, ended })
+          : await change(operation, job, { jobs, ended, activeJobsMax })
       if (isDone) done += 1
     }
   }
@@ -126,19 +137,27 @@ async function cutPage(jobs: Stores['jobs'], tenantId: string, page: JobPage): P
 async function change(
   operation: JobOperation,
   { jobId }: JobView,
-  { jobs, ended }: Pick<Stores, 'jobs'> & { ended: SettledAttempt[] },
+  { jobs, ended, activeJobsMax }: Pick<Stores, 'jobs'> & ActiveJobsLimit & { ended: SettledAttempt[] },
 ): Promise<boolean> {
   let isChanged = false
   const dependencies = operation.kind === 'delete' ? { dependsOn: [] } : {}
-  const outcome = await jobs.change({ tenantId: operation.tenantId, jobId, ...dependencies }, (job) => {
+  const target = { tenantId: operation.tenantId, jobId, activeJobsMax, ...dependencies }
+  const outcome = await jobs.change(target, (job) => {
     const write = decide(operation, job)
     isChanged = write !== null
     return write
   })
-  // One that others run after is not deleted.
-  if (!isChanged || typeof outcome === 'string' || isGraphRefusal(outcome)) return false
+  // One that others run after is not deleted, and one beyond the limit of the tier is not resumed.
+  if (!isChanged || typeof outcome === 'string') return false
+  if (isGraphRefusal(outcome) || isActiveJobsRefusal(outcome)) return false
   ended.push(...(outcome.cancelled ?? []))
   return true
+}
+
+/** Asked at each step: a change of the tier counts at once. */
+async function activeJobsMaxOf(tenants: Stores['tenants'], tenantId: string): Promise<number | null> {
+  const tenant = await tenants.get(tenantId)
+  return tenant === null ? null : tenant.tier.activeJobsMax
 }
 
 /** Null: there is nothing to change, or the change is not possible. */
@@ -174,7 +193,7 @@ async function redriveSome(
 ): Promise<OperationProgress> {
   const { ratePerSecond = rateDefault } = options
   const limit = Math.min(lettersMax, ratePerSecond)
-  const page = await deadLetters.list({ tenantId, filter, before: after, limit })
+  const page = await deadLetters.list({ tenantId, filter, before: after, limit, ...leanPage })
   const letters = page.deadLetters.map(({ executionId }) => ({
     executionId,
     newExecutionId: ids.next(),

@@ -18,6 +18,8 @@ export interface CalendarQuery {
   tenantId: string
   after: string | null
   limit: number
+  /** The page ends before the calendar that would take it over so many bytes; it has at least one. Default: as any list. */
+  bytesMax?: number
 }
 
 export interface CalendarPage {

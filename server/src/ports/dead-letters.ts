@@ -4,6 +4,7 @@ import type { LetterFilter } from '../domain/jobs/operation.ts'
 import type { DeadReason } from '../domain/queue/attempt.ts'
 import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
+import type { JsonText, PageContent } from './pages.ts'
 
 export interface DeadLetters {
   /** Newest first, behind `before` (an execution id). */
@@ -22,7 +23,7 @@ export interface DeadLetters {
   findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]>
 }
 
-export interface DeadLetterQuery {
+export interface DeadLetterQuery extends PageContent {
   tenantId: string
   filter: LetterFilter
   before: string | null
@@ -52,8 +53,8 @@ export interface DeadLetter {
     message: string | null
     httpStatus: number | null
   }[]
-  /** The payload it was called with, or its replacement by a person. */
-  payload?: unknown
+  /** The payload it was called with, or its replacement by a person. Null: none, or a list was not asked for it. */
+  payload: JsonText | null
   editedAt: EpochMs | null
   /** When it is redriven by itself; null: it is not. */
   redriveAt: EpochMs | null

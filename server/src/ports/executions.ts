@@ -3,6 +3,7 @@
 
 import type { NodeSkipReason } from '../domain/graphs/graph-run.ts'
 import type { ConcurrencyKey, Execution } from '../domain/jobs/job.ts'
+import type { Usage } from '../domain/queue/attempt.ts'
 import type { AttemptOutcome, ExecutionKind, ExecutionStatus, LiveState } from '../domain/queue/execution.ts'
 import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
@@ -87,7 +88,12 @@ export interface AttemptView
   attempt: number
   outcome: AttemptOutcome
   preview: string | null
+  /** Null: nothing of it is known. */
+  usage: UsageView | null
 }
+
+/** A part that is not known, or does not apply, is null. */
+export type UsageView = { [Part in keyof Usage]-?: number | null }
 
 export interface ExecutionView extends ExecutionSummary {
   idempotencyKey: string | null

@@ -45,6 +45,8 @@ export interface CallContext {
   log(level: LogLevel, message: string): void
   /** A sign of life, perhaps with progress and a checkpoint for the next attempt. */
   note(said: { progress?: number; message?: string; checkpoint?: unknown }): void
+  /** The CPU time of the attempt, at most once, before its result. Never said: not known. */
+  used(cpuMs: number): void
 }
 
 export interface ExecutorResult {

@@ -17,4 +17,6 @@ export interface Gauges {
   /** Age in seconds of the oldest open transaction; of other users only if we may see them. */
   oldestTransaction(): Promise<number>
   historyBytes(): Promise<number>
+  /** Connections that the database server accepts from us, and the ones that all its clients have now. */
+  connections(): Promise<{ most: number; inUse: number }>
 }

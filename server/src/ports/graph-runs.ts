@@ -142,6 +142,8 @@ export interface RunQuery {
   /** Only run ids below this one. */
   before: string | null
   limit: number
+  /** The page ends before the run that would take it over so many bytes; it has at least one. Default: as any list. */
+  bytesMax?: number
 }
 
 export interface RunPage {

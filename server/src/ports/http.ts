@@ -19,6 +19,8 @@ export interface HttpRequest {
   previewBytesMax: number
   /** Called once, when the request is handed to a connection: from then on the target may have seen it. */
   onStarted?: () => void
+  /** Called once before the outcome, if the call was tried: the bytes sent and received, with heads and framing. */
+  onTraffic?: (bytesSent: number, bytesReceived: number) => void
 }
 
 export interface HttpTarget {

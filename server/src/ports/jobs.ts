@@ -1,5 +1,6 @@
 // Jobs as the API writes and reads them. Each method is one transaction.
 import type { Dependency, GraphRefusal } from '../domain/graphs/graph.ts'
+import type { ActiveJobsRefusal } from '../domain/jobs/active-jobs.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/jobs/job.ts'
 import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
 import type { JobFilter } from '../domain/jobs/operation.ts'
@@ -7,11 +8,15 @@ import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { DirectWorker } from './direct-dispatch.ts'
+import type { JsonText, PageContent } from './pages.ts'
 import type { ClaimedLive } from './queue.ts'
 
 export interface Jobs {
-  /** The job, its first version and its cursor; with `immediate` also its one execution. */
-  create(job: NewJob): Promise<'created' | 'key_taken' | GraphRefusal>
+  /**
+   * The job, its first version and its cursor; with `immediate` also its one execution. With a limit only while the tenant
+   * has fewer active jobs, however many are created at once.
+   */
+  create(job: NewJob, limit?: ActiveJobsLimit): Promise<CreateOutcome>
   get(tenantId: string, jobId: string): Promise<JobView | null>
   /** The job with this key that is not deleted. */
   getByKey(tenantId: string, key: string): Promise<JobView | null>
@@ -41,7 +46,15 @@ export interface Jobs {
   findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
 }
 
-export interface ChangeTarget {
+/** Null: the tenant may have as many active jobs as it likes, and they are not counted. */
+export interface ActiveJobsLimit {
+  activeJobsMax: number | null
+}
+
+export type CreateOutcome = 'created' | 'key_taken' | GraphRefusal | ActiveJobsRefusal
+
+/** Absent limit: as null. It refuses a change that makes the job count as active when it did not before. */
+export interface ChangeTarget extends Partial<ActiveJobsLimit> {
   tenantId: string
   jobId: string
   /** Absent: its dependencies stay as they are. A delete gives an empty list. */
@@ -53,7 +66,7 @@ export interface ChangedJob extends JobView {
   cancelled?: readonly SettledAttempt[]
 }
 
-export type ChangeOutcome = ChangedJob | 'not_found' | 'key_taken' | GraphRefusal
+export type ChangeOutcome = ChangedJob | 'not_found' | 'key_taken' | GraphRefusal | ActiveJobsRefusal
 
 export interface NewJob extends JobVersion {
   version: 1
@@ -112,7 +125,7 @@ export interface BackfillOrder {
   executions: readonly { executionId: string; slot: EpochMs; lane: string }[]
 }
 
-export interface JobQuery {
+export interface JobQuery extends PageContent {
   tenantId: string
   filter: JobFilter
   /** Only job ids below this one. */
@@ -122,8 +135,14 @@ export interface JobQuery {
   limit: number
 }
 
+/** With an execution that lacks its payload. */
+export interface ListedJob extends JobView {
+  /** Null: none, or it was not asked for. */
+  payload: JsonText | null
+}
+
 export interface JobPage {
-  jobs: JobView[]
+  jobs: ListedJob[]
   /** The next value for `before`; null: that was all. The page may be short, even empty, and not the last. */
   next: string | null
 }

@@ -5,7 +5,7 @@ export interface Logs {
   /** Safe to repeat: lines that are there are not written again. */
   append(parts: readonly LogPart[]): Promise<void>
   /** In order of attempts and lines, behind `after`. */
-  read(query: LogQuery): Promise<LogEntry[]>
+  read(query: LogQuery): Promise<LogPage>
   /** Deletes logs of executions that were made more than `days` ago, at most `max` rows; returns how many. */
   prune(days: number, max: number): Promise<number>
 }
@@ -26,6 +26,15 @@ export interface LogQuery {
   attempt: number | null
   after: { attempt: number; line: number } | null
   limit: number
+  /** Default `pageItemsBytesMax`. */
+  bytesMax?: number
+}
+
+/** At least one line, if there are any; it ends before the line that would take it over its bytes. */
+export interface LogPage {
+  lines: LogEntry[]
+  /** Whether there are lines behind the page. */
+  more: boolean
 }
 
 export interface LogEntry extends LogLine {

@@ -11,6 +11,7 @@ export interface WriteStores
     | 'control'
     | 'deadLetters'
     | 'tenants'
+    | 'tiers'
     | 'apiKeys'
     | 'calendars'
     | 'artifacts'

@@ -31,6 +31,7 @@ import type { Sessions } from './sessions.ts'
 import type { SlotLedger } from './slot-ledger.ts'
 import type { Slots } from './slots.ts'
 import type { Tenants } from './tenants.ts'
+import type { Tiers } from './tiers.ts'
 import type { Workers } from './workers.ts'
 
 export interface StorePorts {
@@ -70,6 +71,7 @@ export interface StorePorts {
   dailyPartitions: DailyPartitions
   // access
   tenants: Tenants
+  tiers: Tiers
   apiKeys: ApiKeys
   sessions: Sessions
   secrets: Secrets

@@ -1,5 +1,6 @@
 // Tenants as operators make and change them. None is ever deleted: its history keeps its name.
-import type { Tenant } from '../domain/tenants/tenant.ts'
+import type { Tenant, Tier } from '../domain/tenants/tenant.ts'
+import type { Total } from './jobs.ts'
 
 export interface Tenants {
   create(tenant: NewTenant): Promise<TenantOutcome>
@@ -8,8 +9,28 @@ export interface Tenants {
   list(query: { before: string | null; limit: number }): Promise<TenantPage>
   /** How many tenants have jobs, or had some before they were deleted; counted up to `max`. */
   countWithJobs(max: number): Promise<number>
+  /** The limits of these tenants that have one; the others may call a host as often as they like. At most 1,000 at once. */
+  callLimits(tenantIds: readonly string[]): Promise<CallLimit[]>
+  /**
+   * Of a tenant that is there. A count of some seconds' age is taken as it is; without a limit counting stops at
+   * `usageCountedMax`.
+   */
+  usage(tenantId: string, limits: Pick<Tier, 'activeJobsMax'>): Promise<TenantUsage>
   /** Absent fields stay unchanged. */
   change(tenantId: string, changes: { name?: string; tier?: string }): Promise<TenantOutcome | 'not_found'>
+}
+
+export interface CallLimit {
+  tenantId: string
+  /** See `Tier`. */
+  hostCallsPerSecond: number
+}
+
+export const usageCountedMax = 100_000
+
+export interface TenantUsage {
+  /** See domain/jobs/active-jobs.ts. `capped`: there are more. */
+  activeJobs: Total
 }
 
 export interface NewTenant {

@@ -4,16 +4,22 @@ import type { WorkerView } from '../domain/queue/worker.ts'
 export interface Workers {
   /** The oldest registration first. */
   list(query: WorkerQuery): Promise<WorkerView[]>
+  /** The same, as people see it: a page ends before the worker that would take it over `bytesMax`; it has at least one. */
+  page(query: WorkerQuery & { bytesMax?: number }): Promise<WorkerPage>
   /** A registered worker. Null: there is none of this tenant under this id any more. */
   find(tenantId: string, workerId: string): Promise<RegisteredWorker | null>
   /** Of a tenant, or of all tenants and ours (null). */
   count(of: { tenantId: string | null }): Promise<WorkerCounts>
-  /** Registered workers of a tenant, silent ones included; counted up to `workersPerTenantMax`. */
-  countRegistered(tenantId: string): Promise<number>
   /** Executions of each tenant that these workers run, without the ones claimed within the last moments. */
   countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]>
   /** Forgets workers that are gone and were shown for long enough; returns how many. */
   prune(limit: number): Promise<number>
+}
+
+export interface WorkerPage {
+  workers: WorkerView[]
+  /** Whether there are workers behind the page. */
+  more: boolean
 }
 
 export interface HeldOfTenant {

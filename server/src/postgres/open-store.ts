@@ -1,5 +1,5 @@
-// Every stored port on one pool of connections. A server opens three: the main pool, the connection of its leases, and
-// the pool of live views.
+// Every stored port on one pool of connections. A server opens four: the main pool, the connection of its leases,
+// the pool of live views, and the pool of the reads of its API.
 import type { StorePorts } from '../ports/store.ts'
 import { PostgresSecrets } from './access/secrets.ts'
 import { PostgresSessions } from './access/sessions.ts'

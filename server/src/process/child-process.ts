@@ -15,6 +15,7 @@ import { ProcessMetrics, reportEveryMs } from '../telemetry/process-metrics.ts'
 import { assignExecutors } from '../wiring/executors.ts'
 import { assignHandlers } from '../wiring/handlers.ts'
 import { type RunningServer, type ServerOptions, startServer } from '../wiring/server.ts'
+import { CommandProcesses } from '../worker/executors/attempt-processes.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
 import { sayError } from './console.ts'
 import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
@@ -34,8 +35,10 @@ class ToldGroups implements Groups {
     tell({ groupEnded: group }).catch(() => {})
   }
 
-  kill(): void {
+  async kill(processes: CommandProcesses | null): Promise<void> {
     for (const group of this.#groups) killGroup(group, 'SIGKILL')
+    processes?.killAll()
+    await processes?.remove()
   }
 }
 
@@ -68,6 +71,10 @@ const told = await Promise.race([once(process, 'message'), stopped])
 // Nothing has begun yet.
 if (typeof told === 'string') process.exit(0)
 const assignment = told[0] as ChildAssignment
+const processes = assignment.kind === 'commands' ? new CommandProcesses(assignment.base) : null
+// Bundles are unpacked for their user to read, also if this server keeps its files from others.
+if (assignment.kind === 'commands' && 'user' in assignment.runAs && assignment.runAs.user !== null)
+  process.umask(0o022)
 // A handler that never lets go of the thread silences it, and the first process ends us.
 sayAlive()
 try {
@@ -83,13 +90,13 @@ try {
   const isAlone = (await stopped) === 'alone'
   groups.inHaste = isAlone
   await server.stop(isAlone ? 0 : config.drainMs)
-  groups.kill()
+  await groups.kill(processes)
   await report(assignment, server)
   if (assignment.kind === 'commands')
     await rm(assignment.base, { recursive: true, force: true }).catch(() => {})
   process.exit(0)
 } catch (error) {
-  groups.kill()
+  await groups.kill(processes)
   // The first process starts us again.
   sayError(`a further server process could not start: ${(error as Error).message}`)
   process.exit(1)
@@ -102,7 +109,10 @@ function optionsOf(
   if (assignment.kind === 'commands') {
     return {
       roles: ['worker'],
-      createAssignment: (deps) => assignExecutors(config, deps, { groups, base: assignment.base }),
+      createAssignment: (deps) => {
+        const { base, runAs } = assignment
+        return assignExecutors(config, deps, { groups, processes: processes!, base, runAs })
+      },
       // Unfinished executions are handed back now: they must have stopped before another worker starts them again.
       onDrained: () => {
         groups.inHaste = true

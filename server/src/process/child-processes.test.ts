@@ -17,7 +17,7 @@ test('a process that cannot be started is told of and tried again; the first one
   const clock = { monotonicMs: () => performance.now() }
   const further = new ChildProcesses(
     { clock, timers: realTimers, reports: new ProcessReports(), reclaim: async () => {} },
-    { processes: 2, commands: false, handlers: null },
+    { processes: 2, commands: null, handlers: null },
   )
   assert.match(await promise, /ENOENT/)
   await further.stop(1_000)

@@ -3,7 +3,7 @@
 // the executions it held are reclaimed at once.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { killGroup } from '../lib/process-groups.ts'
@@ -12,6 +12,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
 import { processExited } from '../telemetry/events.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
+import { CommandProcesses } from '../worker/executors/attempt-processes.ts'
+import type { RunAs } from '../worker/executors/own-directory.ts'
 import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
 
 export interface ChildDeps {
@@ -25,7 +27,8 @@ export interface ChildDeps {
 export interface ChildOptions {
   /** Server processes in all, with the first. */
   processes: number
-  commands: boolean
+  /** The user of shell commands and bundles; null: none are run here. */
+  commands: RunAs | null
   /** Null: none are run here. */
   handlers: Omit<Extract<ChildAssignment, { kind: 'handlers' }>, 'kind'> | null
 }
@@ -64,7 +67,7 @@ export class ChildProcesses {
     this.#deps = deps
     this.#options = options
     const kinds: ChildAssignment['kind'][] = Array(options.processes - 1).fill('roles')
-    if (options.commands) kinds.push('commands')
+    if (options.commands !== null) kinds.push('commands')
     if (options.handlers !== null) kinds.push('handlers')
     this.#loops = kinds.map((kind, i) => this.#keep({ number: i + 2, kind, waitMs: restartMs }))
   }
@@ -149,15 +152,24 @@ export class ChildProcesses {
   }
 
   async #makeHeldExecution(kind: ChildAssignment['kind']): Promise<ChildAssignment> {
-    if (kind === 'commands') return { kind, base: await mkdtemp(join(tmpdir(), 'carillon-commands-')) }
+    if (kind === 'commands') {
+      const base = await mkdtemp(join(tmpdir(), 'carillon-commands-'))
+      // Passed through by their user, and listed by nobody else.
+      await chmod(base, 0o711)
+      return { kind, base, runAs: this.#options.commands! }
+    }
     return kind === 'handlers' ? { kind, ...this.#options.handlers! } : { kind }
   }
 
   /** First kills the processes it started, then reclaims the executions it held: nothing may run twice at once. */
   async #cleanUp({ assignment, groups, workerIds }: Omit<Running, 'child' | 'missed'>): Promise<void> {
     for (const group of groups) killGroup(group, 'SIGKILL')
-    if (assignment.kind === 'commands')
+    if (assignment.kind === 'commands') {
+      const processes = new CommandProcesses(assignment.base)
+      processes.killAll()
+      await processes.remove()
       await rm(assignment.base, { recursive: true, force: true }).catch(() => {})
+    }
     if (this.#stop.signal.aborted) return
     // If this fails, maintenance reclaims when the lease has run out.
     for (const workerId of workerIds) await this.#deps.reclaim(workerId).catch(() => {})

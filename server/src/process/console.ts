@@ -11,6 +11,8 @@ export interface Started {
   roles: readonly string[]
   processes: number
   operatorKey: OperatorKey
+  /** Whether the example may call /echo without a key. */
+  isEchoOpen: boolean
   /** Whether the key may be shown: only while nobody else can reach the API. */
   showKey: boolean
   database: string
@@ -35,7 +37,7 @@ export function sayStarted(started: Started): void {
     'Roles',
     roles.join(', ') + (processes > 1 ? ` in ${processes} processes (CARILLON_PROCESSES)` : ''),
   ])
-  if (url !== null) {
+  if (url !== null && started.isEchoOpen) {
     const key = operatorKey.file === null ? '$CARILLON_API_KEY' : `$(cat ${quote(operatorKey.file)})`
     const auth = `-H "Authorization: Bearer ${key}"`
     // Sixty executions, one a second; then the job is complete.

@@ -14,10 +14,11 @@ import type { DatabaseAddress } from '../postgres/connection/database.ts'
 import { migrate, migrateWhenReachable } from '../postgres/connection/migrate.ts'
 import { startLog } from '../telemetry/log.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
-import { connectionsNeeded } from '../wiring/connections.ts'
+import { connectionNeedsOf, connectionsNeeded } from '../wiring/connections.ts'
 import { startServer } from '../wiring/server.ts'
 import { prepareDashboard } from './build-dashboard.ts'
 import { ChildProcesses } from './child-processes.ts'
+import { chooseCommandsUser } from './commands-user.ts'
 import {
   sayBuilding,
   sayDemo,
@@ -100,7 +101,11 @@ async function serve(
   if (config.databaseUrl === null) {
     embedded = await EmbeddedPostgres.open(
       { clock, timers: realTimers },
-      { dataDir: config.dataDir, settings: { max_connections: connectionsOf(config) }, signal: stop },
+      {
+        dataDir: config.dataDir,
+        settings: { max_connections: String(connectionsNeeded(connectionNeedsOf(config))) },
+        signal: stop,
+      },
     )
     const opened = embedded
     resources.defer(() => opened.stop(leftMs()))
@@ -117,14 +122,22 @@ async function serve(
   if (world !== null) resources.use(world)
 
   const operatorKey = await loadOperatorKey(config, realRandom)
+  const commands = runsCommands(config) ? await chooseCommandsUser(config) : null
+  if (commands !== null && 'refusal' in commands) sayError(commands.refusal)
   const reports = new ProcessReports()
-  const api = { operatorKey: operatorKey.key, reports, ...(dashboard && { dashboard: await dashboard }) }
+  const provableKey = operatorKey.file === null ? null : operatorKey.key
+  const api = {
+    operatorKey: operatorKey.key,
+    provableKey,
+    reports,
+    ...(dashboard && { dashboard: await dashboard }),
+  }
   const server = await startServer({ config, roles: config.roles, address, api, answersProbes: true })
   const further = new ChildProcesses(
     { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
     {
       processes: config.processes,
-      commands: runsCommands(config),
+      commands,
       handlers:
         handlersFile === null ? null : { file: handlersFile, api: apiOf(server.url, operatorKey.key) },
     },
@@ -152,6 +165,7 @@ async function serve(
     roles: config.roles,
     processes: config.processes,
     operatorKey,
+    isEchoOpen: config.isEchoOpen,
     showKey: isPrivate,
     database: embedded === null ? 'external PostgreSQL' : `embedded PostgreSQL ${embedded.version}`,
     dataDir: config.dataDir,
@@ -161,13 +175,6 @@ async function serve(
   sayStopping()
   await resources.disposeAsync()
   sayStopped()
-}
-
-/** The handlers of a file run in a process that asks the API, not the database. */
-function connectionsOf(config: Config): string {
-  const { processes, databaseConnections } = config
-  const all = processes + Number(runsCommands(config))
-  return String(connectionsNeeded({ processes: all, databaseConnections }))
 }
 
 /** The handlers of the demo world. */

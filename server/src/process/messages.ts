@@ -1,11 +1,12 @@
 // The messages between the first process and the others, over the IPC channel between them.
 import type { ProcessReport } from '../telemetry/process-metrics.ts'
+import type { RunAs } from '../worker/executors/own-directory.ts'
 
 /** The purpose of a further process. */
 export type ChildAssignment =
   | { kind: 'roles' }
-  /** Shell commands and bundles. `base`: where they have their directories; private, and the first process's to remove. */
-  | { kind: 'commands'; base: string }
+  /** Shell commands and bundles. `base`: where they have their directories; the first process's to remove. */
+  | { kind: 'commands'; base: string; runAs: RunAs }
   /** Handlers of a file. `api`: where and with which key to put its scheduled jobs; null: nowhere. */
   | { kind: 'handlers'; file: string; api: { url: string; key: string } | null }
 

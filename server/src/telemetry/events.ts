@@ -31,12 +31,31 @@ export const postgresReady = defineEvent<{
 }>('postgres.ready')
 export const postgresWaited = defineEvent<{ waitedMs: number; logFile: string }>('postgres.waited')
 export const postgresLost = defineEvent<{ reason: string }>('postgres.lost')
+/** Of PostgreSQL, when root starts it. */
+export const postgresUserMade = defineEvent<{ name: string; uid: number }>('postgres.user_made')
+export const postgresUserUnnamed = defineEvent<{ name: string; uid: number; reason: string }>(
+  'postgres.user_unnamed',
+)
+export const postgresHandedOver = defineEvent<{
+  dir: string
+  fromUid: number
+  toUid: number
+  files: number
+}>('postgres.handed_over')
+/** From the superuser to the role of the program, once. */
+export const databaseHandedOver = defineEvent<{ database: string; role: string; objects: number }>(
+  'database.handed_over',
+)
 export const databaseWaited = defineEvent<{ waitedMs: number; error: string }>('database.waited')
 export const migrationApplied = defineEvent<{ number: number; name: string; tookMs: number }>(
   'migration.applied',
 )
 export const schemaNewer = defineEvent<{ known: number; found: number }>('schema.newer')
+/** The API reads as the owner of the tables: the program's role may not set up the one that is under it. */
+export const rowSecurityMissed = defineEvent<{ reason: string; remedy: string }>('row_security.missed')
 export const connectionLost = defineEvent<{ pool: string; code: string; reason: string }>('connection.lost')
+/** The pools of all processes of this start hold more than the database accepts. */
+export const connectionsFew = defineEvent<{ most: number; wanted: number }>('connections.few')
 /** The database's clock and ours went apart by more than drift explains; ours follows. */
 export const clockStepped = defineEvent<{ stepMs: number }>('clock.stepped')
 /** No partitions are held until the estimate of the database's clock is good again. */
@@ -50,6 +69,10 @@ export const processExited = defineEvent<{
 }>('process.exited')
 /** The default port is taken: this process answers no probes. */
 export const probesUnserved = defineEvent<{ host: string; port: number }>('probes.unserved')
+/** A job names a target that its tenant may not call, or whose name leads to such an address. Once for each tenant and host. */
+export const targetRefused = defineEvent<{ tenantId: string; host: string; address: string; kind: string }>(
+  'target.refused',
+)
 /** The process (EMFILE) or the machine (ENFILE) has none left. At most once a minute. */
 export const filesExhausted = defineEvent<{ code: string; openFilesMax: number }>('files.exhausted')
 export const workerRegistered = defineEvent<{ workerId: string }>('worker.registered')

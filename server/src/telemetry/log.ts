@@ -39,6 +39,14 @@ export function startLog(options: LogOptions): Disposable {
 
   on(events.postgresReady, 'info', 'embedded PostgreSQL is ready')
   on(events.postgresWaited, 'info', 'waiting for embedded PostgreSQL; after a crash it replays its log')
+  on(events.postgresUserMade, 'info', 'made a system user for embedded PostgreSQL')
+  on(
+    events.postgresUserUnnamed,
+    'warn',
+    'no system user could be made: embedded PostgreSQL runs under a free user id; useradd --system carillon makes the user',
+  )
+  on(events.postgresHandedOver, 'info', 'gave the data of embedded PostgreSQL to its own system user')
+  on(events.databaseHandedOver, 'info', 'gave the database to the role of the program')
   on(events.postgresLost, 'warn', 'embedded PostgreSQL stopped; restarting it')
   on(events.databaseWaited, 'warn', 'the database does not answer yet; trying again')
   on(events.migrationApplied, 'info', 'migration applied')
@@ -46,6 +54,16 @@ export function startLog(options: LogOptions): Disposable {
     events.schemaNewer,
     'warn',
     'the schema is newer than this program; continuing, because it stays compatible',
+  )
+  on(
+    events.rowSecurityMissed,
+    'info',
+    'row-level security is off: the role of the program may not set it up; an administrator turns it on with the SQL in remedy',
+  )
+  on(
+    events.connectionsFew,
+    'warn',
+    'the database accepts fewer connections than this server may open: raise its max_connections, or lower CARILLON_DATABASE_CONNECTIONS or CARILLON_PROCESSES',
   )
   on(events.connectionLost, 'warn', 'an idle database connection was lost')
   on(
@@ -69,6 +87,11 @@ export function startLog(options: LogOptions): Disposable {
     events.filesExhausted,
     'error',
     'no file descriptor is left: calls fail and clients are turned away; raise the limit of open files (ulimit -n, LimitNOFILE)',
+  )
+  on(
+    events.targetRefused,
+    'info',
+    'a target with a private address was refused (CARILLON_ALLOW_PRIVATE_TARGETS)',
   )
   on(events.workerRegistered, 'debug', 'worker registered')
   on(events.workerLeaseLost, 'warn', 'this worker was declared dead; it continues under a new id')

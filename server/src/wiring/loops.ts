@@ -154,7 +154,7 @@ export const LOOPS = {
   prune: {
     role: 'scheduler',
     everyMs: 60_000,
-    does: 'Deletes old idempotency keys, operations and graph runs.',
+    does: 'Deletes old idempotency keys, operations and graph runs, and prunes the versions of jobs.',
   },
   'hold history role': {
     role: 'history',

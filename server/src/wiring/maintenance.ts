@@ -17,6 +17,8 @@ export interface MaintenanceDeps extends Pick<RoleDeps, 'world' | 'store' | 'wak
 }
 
 const prunedMax = 5_000
+/** Pages of versions of a job; each is a transaction. */
+const versionStepsMax = 50
 
 export function startMaintenance(deps: MaintenanceDeps): void {
   startQueueMaintenance(deps)
@@ -97,6 +99,7 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
     const ended = await operations.prune(prunedMax)
     const runs = await runSteps.prune(prunedMax)
     const gone = await workers.prune(prunedMax)
-    return [answers, ended, runs, gone].includes(prunedMax) ? 'more' : 'idle'
+    const versions = await jobVersions.prune(versionStepsMax)
+    return [answers, ended, runs, gone].includes(prunedMax) || versions === versionStepsMax ? 'more' : 'idle'
   })
 }

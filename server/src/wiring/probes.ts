@@ -12,7 +12,7 @@ import { checkReady, type ReadyDeps } from './ready.ts'
 import type { RunningRoles } from './roles.ts'
 
 export interface ProbeDeps extends ReadyDeps {
-  config: Pick<Config, 'host' | 'port' | 'isPortSet' | 'publicUrl'>
+  config: Pick<Config, 'host' | 'port' | 'isPortSet' | 'publicUrl' | 'metricsToken'>
   world: World
   store: StorePorts
   running: Pick<RunningRoles, 'isStopping' | 'check' | 'utilization'>
@@ -37,6 +37,7 @@ export async function startProbes(deps: ProbeDeps, reports: ProcessReports): Pro
       roles,
       checkReady: () => checkReady(deps),
       metrics: { contentType: metrics.contentType, read: () => metrics.read() },
+      metricsToken: config.metricsToken,
     },
   })
   resources.defer(() => closeApp(world.timers, app, deps.closeMs()))

@@ -1,8 +1,10 @@
 // The composition root: opens the pools of connections, builds the world, and starts the chosen roles on them in the
 // order they need each other; stops them in the reverse order.
+import { TenantCensus } from '../api/access/tenant-census.ts'
 import { type Config, isLoopback } from '../config/read.ts'
 import { hashKey } from '../domain/access/api-key.ts'
 import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
+import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { NameResolver } from '../lib/dns/name-resolver.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
@@ -13,19 +15,34 @@ import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
 import { realTimers } from '../lib/time/timers.ts'
 import { DiskFull } from '../lib/unavailable.ts'
+import type { StorePorts } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { startClock, syncClock } from '../postgres/connection/clock-sync.ts'
 import { Database, type DatabaseAddress } from '../postgres/connection/database.ts'
+import { openReadPools } from '../postgres/connection/read-pools.ts'
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
 import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
-import { filesExhausted, loopFailed, workerReclaimed } from '../telemetry/events.ts'
+import {
+  connectionsFew,
+  filesExhausted,
+  loopFailed,
+  targetRefused,
+  workerReclaimed,
+} from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { type ApiOptions, startApi } from './api.ts'
-import { eventConnections, leaseConnections } from './connections.ts'
+import {
+  connectionNeedsOf,
+  connectionsWanted,
+  eventConnections,
+  leaseConnections,
+  readConnections,
+} from './connections.ts'
 import { assignExecutors } from './executors.ts'
 import { createLoopStarter } from './loops.ts'
 import { startProbes } from './probes.ts'
+import { turnsToRead } from './reads.ts'
 import { type RoleOptions, startRoles } from './roles.ts'
 
 export interface ServerOptions extends RoleOptions {
@@ -58,8 +75,6 @@ export interface RunningServer {
 const leaseStatementMs = 2_000
 /** For how long a full disk makes a process not ready: reads and small writes may succeed on it. */
 const diskFullShownMs = 30_000
-/** Live views give up early: they must hold up nothing. */
-const eventsOptions = { name: 'events', connectionsMax: eventConnections, statementMs: 2_000 }
 
 /** Idle connections to targets: a share of the file descriptors of this process, and never more than so many. */
 const idleConnectionsShare = 1 / 4
@@ -75,6 +90,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     (code) => filesExhausted.emit({ code, openFilesMax }),
   )
   const names = resources.use(new NameResolver(realTimers, () => clock.monotonicMs()))
+  let url: string | null = null
+  const ownUrl = () => url ?? ownUrlOf(config)
+  const guard = createTargetGuard({
+    privateTargets: config.privateTargets,
+    resolveName: (tenantId, name) => names.resolve(tenantId, name),
+    ownTenantId: defaultTenantId,
+    ownOrigin: ownUrl,
+    onRefused: targetRefused.emit,
+  })
   const world: World = {
     clock,
     timers: realTimers,
@@ -82,7 +106,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
     http: resources.use(
       new HttpClient(realTimers, () => clock.monotonicMs(), {
-        guard: createTargetGuard(config.privateTargets, (tenantId, name) => names.resolve(tenantId, name)),
+        guard,
         idleConnectionsMax: Math.min(openFilesMax * idleConnectionsShare, idleConnectionsMax),
         onConnectionError: (error) => filesWatch.note(error),
       }),
@@ -118,8 +142,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return 'idle'
   })
 
-  let url: string | null = null
-  const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
+  if (options.answersProbes) await warnOfFewConnections(store, config)
+
+  const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? ownUrl() : null)
   const leaseStore = openPostgresStore(leaseDatabase)
   const running = await startRoles(
     { config, world, store, leaseStore, wakeup, startLoop, port: portOf(options), publicUrl, resources },
@@ -134,8 +159,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
   const deps = { config, roles, world, store, wakeup, running, askDatabase, closeMs, resources }
   if (roles.includes('api')) {
-    const eventStore = openPostgresStore(resources.use(new Database(world, { ...eventsOptions, address })))
-    url = await startApi({ ...deps, eventStore }, options.api)
+    const census = new TenantCensus({ clock, tenants: store.tenants })
+    const takeTurn = turnsToRead(world, () => census.isShared())
+    const connections = { readConnections, eventConnections, takeTurn }
+    const { reads, events, rowSecurityOff } = await openReadPools({
+      ...{ world, address, database, resources },
+      ...connections,
+    })
+    const stores = { readStore: openPostgresStore(reads), eventStore: openPostgresStore(events) }
+    const { checkTarget } = guard
+    url = await startApi({ ...deps, ...stores, census, rowSecurityOff, checkTarget }, options.api)
   } else if (options.answersProbes) {
     probesUrl = await startProbes(deps, options.api.reports ?? new ProcessReports())
   }
@@ -171,6 +204,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       })
     },
   }
+}
+
+/** An embedded PostgreSQL has enough. A server that does not answer now is asked again by `carillon doctor`. */
+async function warnOfFewConnections({ gauges }: Pick<StorePorts, 'gauges'>, config: Config): Promise<void> {
+  const found = await gauges.connections().catch(() => null)
+  const wanted = connectionsWanted(connectionNeedsOf(config))
+  if (found !== null && found.most < wanted) connectionsFew.emit({ most: found.most, wanted })
 }
 
 /** Null: nothing listens, or it is not known before the worker registers, as with a port that the system is to choose. */

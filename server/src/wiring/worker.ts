@@ -82,8 +82,9 @@ export async function startWorker(
   )
   // A server that says it is ready has registered its worker.
   await retryUntilAvailable(world, () => worker.lease.beat())
-  // Before the first claim: the calls of one tenant could have every place by the time the loop has looked.
-  await retryUntilAvailable(world, () => worker.watchTenants())
+  // Before the first claim: the calls of one tenant could have every place by the time the loop has looked, and a tenant's rate
+  // of calls is shared with the workers that are there.
+  await retryUntilAvailable(world, () => worker.watchPeers())
   wakeup.send('peers')
   startLoop('hold worker lease', () => worker.lease.beat())
   const finish = startLoop('finish executions', () => worker.finish())

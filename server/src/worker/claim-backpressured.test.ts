@@ -4,6 +4,7 @@ import { setupInFlight } from '../../test/in-flight.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { serverRoute } from '../domain/queue/route.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
+import { CallRateLimits } from './call-rate-limits.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
@@ -34,6 +35,7 @@ test('while its scheduler fires a herd, a worker claims one batch of the herd no
     inFlight,
     definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),
     signer: { load: async () => {} },
+    callLimits: new CallRateLimits({ clock: world.clock, tenants: { callLimits: async () => [] } }),
     routes: async () => [serverRoute],
     isIsolated: false,
     workerId: () => 'worker',

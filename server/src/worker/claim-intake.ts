@@ -1,5 +1,5 @@
 // From the answer of a claim to executions in flight: loads everything that is needed to run them (definitions, the
-// results of parents, signing keys) and puts them in flight.
+// results of parents, signing keys, limits of calls) and puts them in flight.
 //
 // States of a claim: requested (its answer is awaited) -> hydrating (the answer has come) -> in flight. A claim that
 // does not get there (its answer was lost, the lease has changed, the worker drains) is noted as an unknown claim.
@@ -10,6 +10,7 @@ import { runsAfterOthers } from '../domain/queue/execution.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedLive } from '../ports/queue.ts'
+import type { CallRateLimits } from './call-rate-limits.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { ClaimReservations } from './claim-reservations.ts'
 import type { Definitions } from './definitions.ts'
@@ -24,6 +25,7 @@ export interface IntakeDeps {
   inFlight: Pick<InFlight, 'add'>
   definitions: Definitions
   signer: Pick<CallSigner, 'load'>
+  callLimits: CallRateLimits
   /** Whether an execution may kill this process: then at most one suspect is in flight at a time. */
   isIsolated: boolean
   /** Null: no lease is held; nothing is claimed. */
@@ -55,7 +57,7 @@ export class ClaimIntake {
 
   /** Puts the executions of a claim in flight. An answer of null: it is not known which ones were claimed. */
   async admit(answer: Promise<Claimed | null>, claim: ClaimUnderWay): Promise<'more' | 'idle'> {
-    const { inFlight, onClaimed } = this.#deps
+    const { inFlight, callLimits, onClaimed } = this.#deps
     const { workerId, requested, onAdmitted } = claim
     this.#reservations.requested += requested
     let isInFlight = false
@@ -63,11 +65,15 @@ export class ClaimIntake {
       const claimed = await answer
       if (claimed === null) return 'idle'
       const executions = await this.#hydrate(claimed)
-      const signed = tenantsCalled(executions)
-      if (signed.size > 0) await this.#deps.signer.load(signed)
+      const callers = tenantsCalled(executions)
+      if (callers.size > 0) {
+        await this.#deps.signer.load(callers)
+        await callLimits.load(callers)
+      }
       if (this.#deps.workerId() !== workerId) return 'idle'
       if (this.#deps.isDraining()) return 'more'
       onAdmitted?.(claimed)
+      callLimits.mark(executions)
       inFlight.add(executions)
       isInFlight = true
       if (executions.length === 0) return 'idle'

@@ -55,6 +55,11 @@ export class ClaimSpread {
     return 'idle'
   }
 
+  /** The other workers like this one, as listed last; up to `peersMax`. */
+  get peers(): number {
+    return this.#peers.length
+  }
+
   /** Whether executions are being left to others. */
   get isYielding(): boolean {
     return this.#yieldingSinceMs !== null

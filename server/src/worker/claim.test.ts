@@ -7,6 +7,7 @@ import { serverRoute, suspectHost } from '../domain/queue/route.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
+import { CallRateLimits } from './call-rate-limits.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
@@ -58,10 +59,9 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
   const claimer = new Claimer({
     clock: world.clock,
     ...{ queue: link, peers: ports.peers },
-    graphRuns: ports.graphRuns,
-    inFlight,
-    definitions,
+    ...{ graphRuns: ports.graphRuns, inFlight, definitions },
     signer: new CallSigner(ports.secrets),
+    callLimits: new CallRateLimits({ clock: world.clock, tenants: ports.tenants }),
     routes: async () => routes,
     isIsolated,
     workerId: () => workerId,

@@ -11,6 +11,8 @@
 // no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`WorkerShares`);
 // executions of hosts have at most half of the room while lanes wait too; while the scheduler in this process has a herd
 // to fire, lanes other than the shared one are claimed from only now and then, at most a batch at a time.
+
+import { callKeyOf } from '../domain/queue/call-rates.ts'
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
 import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
 import { tenantOfKey } from '../domain/queue/host-gate.ts'
@@ -99,8 +101,11 @@ export class Claimer {
   }
 
   /** Lists the workers that could claim the same executions. A step for a Loop. */
-  watchPeers(): Promise<'idle'> {
-    return this.#spread.watchPeers()
+  async watchPeers(): Promise<'idle'> {
+    await this.#spread.watchPeers()
+    const { rates } = this.#deps.callLimits
+    rates.workers = 1 + this.#spread.peers
+    return 'idle'
   }
 
   /** One pass. A step for a Loop. */
@@ -161,7 +166,10 @@ export class Claimer {
       if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
       if (this.#deps.workerId() !== workerId) return 'idle'
     }
+    const { rates } = this.#deps.callLimits
+    const askedMs = this.#deps.clock.monotonicMs()
     const waiting = await queue.waiting(routes, lanesMax)
+    rates.see(waiting.hosts, askedMs)
     // Right before the claim: a claim on insert in the meantime would come on top of it.
     const share =
       waiting.lanes.length === 0 ? this.#spread.endYield() : await this.#spread.measureShare(routes)
@@ -180,6 +188,7 @@ export class Claimer {
       const tenantRoom = tenantId === null ? forHosts : (shares?.roomOf(tenantId) ?? forHosts)
       const count = Math.min(forHosts, tenantRoom, this.#roomOf(host, nowMs))
       if (tenantId !== null) shares?.take(tenantId, count)
+      if (count > 0) rates.grant(callKeyOf(host), count, nowMs)
       forHosts -= count
       left -= count
       return count > 0 ? [{ host, count }] : []
@@ -191,7 +200,8 @@ export class Claimer {
       shares,
     }
     const lanes = share === 0 ? [] : this.#holdBack(this.#share.split(waiting.lanes, room))
-    const claimed = lanes.length + hosts.length === 0 ? 'idle' : await this.#claim({ ...order, lanes, hosts })
+    const claim = () => this.#claim({ ...order, lanes, hosts }).finally(() => rates.endGrants())
+    const claimed = lanes.length + hosts.length === 0 ? 'idle' : await claim()
     return claimed === 'idle' && this.#spread.isYielding ? yieldLookMs : claimed
   }
 
@@ -228,9 +238,10 @@ export class Claimer {
   }
 
   #roomOf(host: string, nowMs: number): number {
-    const { inFlight, isIsolated } = this.#deps
+    const { inFlight, isIsolated, callLimits } = this.#deps
     if (isIsolated && host === suspectHost) return inFlight.suspects === 0 ? 1 : 0
-    return inFlight.gate.room(host, nowMs)
+    const name = callKeyOf(host)
+    return Math.min(inFlight.gate.room(name, nowMs), callLimits.rates.room(name, nowMs))
   }
 
   /** Remembers how large batches are, and which lanes were served. `lookedAt`: batches that the claim could bring. */

@@ -14,6 +14,7 @@ export function endingOf(held: HeldExecution): FinishedLive['ending'] {
   if (end !== null) return { kind: 'ended', end }
   if (awaitingUntil !== null) return { kind: 'awaiting', startedAt: startedAt!, deadline: awaitingUntil }
   if (held.isSuspect) return { kind: 'unstarted', host: suspectHost }
+  if (held.waitsAs !== null) return { kind: 'unstarted', host: held.waitsAs }
   return { kind: 'unstarted', host: null, ...(held.isBeyondShare && { toOwnLane: true }) }
 }
 

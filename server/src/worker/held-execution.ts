@@ -1,5 +1,5 @@
 // An execution that a worker holds, from the claim until its end is recorded.
-import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import type { AttemptEnd, Usage } from '../domain/queue/attempt.ts'
 import type { Stop } from '../lib/stop.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
@@ -39,6 +39,8 @@ export interface HeldExecution extends Readonly<Omit<ClaimedLive, Converted>> {
   isOver: boolean
   /** It was not started because its tenant is at its share of the worker: see `WorkerShares`. */
   isBeyondShare: boolean
+  /** It was not started because of its tenant's rate of calls, and waits under this name: see `CallRates`. Null: it may start. */
+  waitsAs: string | null
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
 }
@@ -50,7 +52,7 @@ export function timeoutMsOf({ prepared, totalDeadline }: HeldExecution, now: Epo
 }
 
 /** The end of an attempt that was stopped because it was cancelled. The store knows by which principal. */
-export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd {
+export function endCancelled(startedAt: EpochMs, durationMs: number, usage?: Usage): AttemptEnd {
   return {
     outcome: 'cancelled',
     startedAt,
@@ -61,6 +63,7 @@ export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd
     preview: null,
     retryAt: null,
     deadReason: null,
+    ...(usage && { usage }),
   }
 }
 

@@ -2,7 +2,13 @@
 // the time is kept, and the reason for a stop decides how the attempt ends.
 import assert from 'node:assert/strict'
 import type { Executor } from '../domain/jobs/job.ts'
-import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from '../domain/queue/attempt.ts'
+import {
+  type AttemptEnd,
+  type AttemptError,
+  endAttempt,
+  messageLengthMax,
+  type Usage,
+} from '../domain/queue/attempt.ts'
 import { idempotencyKeyOf } from '../domain/queue/execution.ts'
 import { jsonOrText } from '../lib/json-or-text.ts'
 import type { StopSignal } from '../lib/stop.ts'
@@ -40,15 +46,16 @@ export async function runLocal(
   const startedAt = clock.databaseNow()
   held.startedAt = startedAt
   const timeoutMs = timeoutMsOf(held, startedAt)
-  const { result, isLate } = await runUntil(deps, { executor, held, prepared, timeoutMs }, signal)
+  const { result, isLate, usage } = await runUntil(deps, { executor, held, prepared, timeoutMs }, signal)
   deps.updates.end(held)
   const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
-  if (result !== null) return { end: endWith(deps, held, { result, startedAt, durationMs }), outcome: null }
-  if (held.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs), outcome: null }
+  if (result !== null)
+    return { end: endWith(deps, held, { result, startedAt, durationMs, usage }), outcome: null }
+  if (held.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs, usage), outcome: null }
   if (!isLate) return { end: null, outcome: null }
   const error: AttemptError = { type: 'TIMEOUT', message: `took longer than ${timeoutMs / 1_000} s` }
   return {
-    end: endWith(deps, held, { result: { error, preview: null }, startedAt, durationMs }),
+    end: endWith(deps, held, { result: { error, preview: null }, startedAt, durationMs, usage }),
     outcome: null,
   }
 }
@@ -60,21 +67,29 @@ interface LocalRun {
   timeoutMs: number
 }
 
+interface Run {
+  /** Null: it was stopped. */
+  result: ExecutorResult | null
+  isLate: boolean
+  usage: Usage | undefined
+}
+
 /** A result only from an executor that was not stopped. */
 function runUntil(
   { timers, updates }: LocalDeps,
   { executor, held, prepared, timeoutMs }: LocalRun,
   signal: StopSignal,
-): Promise<{ result: ExecutorResult | null; isLate: boolean }> {
+): Promise<Run> {
   return new Promise((resolve) => {
     const stop = new AbortController()
     let isLate = false
+    let usage: Usage | undefined
     let forced: Timer | null = null
     const end = (result: ExecutorResult | null) => {
       timer.cancel()
       forced?.cancel()
       signal.removeEventListener('abort', onAbort)
-      resolve({ result, isLate })
+      resolve({ result, isLate, usage })
     }
     const stopIt = () => {
       if (stop.signal.aborted) return
@@ -92,6 +107,9 @@ function runUntil(
       signal: stop.signal,
       log: updates.log.bind(updates, held),
       note: updates.update.bind(updates, held),
+      used: (cpuMs: number) => {
+        usage = { cpuMs }
+      },
     }
     void executor
       .run(callOf(held, prepared, timeoutMs), context)
@@ -121,10 +139,17 @@ function callOf(held: HeldExecution, prepared: PreparedLocal, timeoutMs: number)
   }
 }
 
+interface EndedRun {
+  result: ExecutorResult
+  startedAt: EpochMs
+  durationMs: number
+  usage: Usage | undefined
+}
+
 function endWith(
   { clock, random }: LocalDeps,
   { attempt, losses, totalDeadline, prepared }: HeldExecution,
-  { result, startedAt, durationMs }: { result: ExecutorResult; startedAt: EpochMs; durationMs: number },
+  { result, startedAt, durationMs, usage }: EndedRun,
 ): AttemptEnd {
   const { error, preview, isFinal = false, retryAfterMs = null } = result
   return endAttempt(
@@ -132,6 +157,7 @@ function endWith(
       ...{ startedAt, durationMs, httpStatus: null, isFinal, retryAfterMs },
       finishedAt: epochMs(startedAt + durationMs),
       preview: preview === null ? null : storable(preview),
+      ...(usage && { usage }),
       error: error && { ...error, message: storable(error.message.slice(0, messageLengthMax)) },
     },
     {

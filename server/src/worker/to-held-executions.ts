@@ -69,6 +69,7 @@ function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: HeldContext)
       cancelledMs: null,
       isOver: false,
       isBeyondShare: false,
+      waitsAs: null,
       leaving: false,
     })
   }
@@ -109,6 +110,7 @@ function ofLive(
     cancelledMs: null,
     isOver: false,
     isBeyondShare: false,
+    waitsAs: null,
     leaving: false,
   }
 }

@@ -76,7 +76,7 @@ test('the log, progress and checkpoint of a command are written every second', a
   assert.deepEqual([status, progress?.fraction, progress?.message], ['RUNNING', 0.5, 'half'])
   assert.deepEqual(checkpoint, { row: 5 })
   const query = { tenantId: defaultTenantId, executionId, attempt: null, after: null, limit: 10 }
-  const lines = await ports.logs.read(query)
+  const { lines } = await ports.logs.read(query)
   assert.deepEqual(
     lines.map(({ line, level, message }) => [line, level, message]),
     [
@@ -103,7 +103,7 @@ test('the last updates of an attempt are written before its end, so the next att
   const { call } = runs[1]!
   assert.deepEqual([call.executionId, call.attempt, call.checkpoint], [executionId, 2, { row: 7 }])
   const query = { tenantId: defaultTenantId, executionId, attempt: 1, after: null, limit: 10 }
-  assert.equal((await ports.logs.read(query)).length, 1)
+  assert.equal((await ports.logs.read(query)).lines.length, 1)
 })
 
 test('a log that cannot be written does not delay the end of an attempt', async (t) => {
@@ -127,7 +127,7 @@ test('a log that cannot be written does not delay the end of an attempt', async 
   away = false
   await worker.sendUpdates()
   const query = { tenantId: defaultTenantId, executionId, attempt: 1, after: null, limit: 10 }
-  assert.equal((await s.ports.logs.read(query)).length, 1)
+  assert.equal((await s.ports.logs.read(query)).lines.length, 1)
 })
 
 test('a cancelled command is stopped, and ends cancelled when it has stopped, or after 30 s', async (t) => {
@@ -239,5 +239,5 @@ test('a worker that stops gives up its running commands, with their updates so f
   assert.equal(runs[0]!.context.signal.aborted, true)
   assert.equal(await statusOf(executionId), 'RETRYING')
   const query = { tenantId: defaultTenantId, executionId, attempt: 1, after: null, limit: 10 }
-  assert.equal((await ports.logs.read(query)).length, 1)
+  assert.equal((await ports.logs.read(query)).lines.length, 1)
 })

@@ -30,7 +30,7 @@ async function setup({ capacity = 800 } = {}) {
   }
   async function logLines(executionId: string): Promise<string[]> {
     const query = { tenantId: defaultTenantId, executionId, attempt: null, after: null, limit: 10 }
-    return (await ports.logs.read(query)).map(
+    return (await ports.logs.read(query)).lines.map(
       ({ attempt, level, message }) => `${attempt} ${level} ${message}`,
     )
   }

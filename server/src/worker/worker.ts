@@ -14,6 +14,7 @@ import type { Secrets } from '../ports/secrets.ts'
 import type { Tenants } from '../ports/tenants.ts'
 import type { World } from '../ports/world.ts'
 import { AttemptUpdates } from './attempt-updates.ts'
+import { CallRateLimits } from './call-rate-limits.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
@@ -30,7 +31,7 @@ export interface WorkerDeps extends World {
   version: string
   queue: Queue
   peers: Peers
-  tenants: Pick<Tenants, 'countWithJobs'>
+  tenants: Pick<Tenants, 'countWithJobs' | 'callLimits'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
@@ -85,6 +86,7 @@ export class Worker {
   readonly #rejected: RejectedResults
   readonly #updates: AttemptUpdates
   readonly #signer: CallSigner
+  readonly #callLimits: CallRateLimits
   readonly #deps: WorkerDeps
   readonly #outageMs: number
   /** Whether it runs the handlers of one tenant. */
@@ -113,6 +115,7 @@ export class Worker {
       { port, version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
     this.#signer = new CallSigner(deps.secrets)
+    this.#callLimits = new CallRateLimits(deps)
     this.#updates = new AttemptUpdates({
       ...{ clock, attempts: deps.attempts, logs: deps.logs },
       workerId: () => this.lease.workerId,
@@ -161,6 +164,7 @@ export class Worker {
       inFlight: this.inFlight,
       definitions: new Definitions(deps.queue, deps.version),
       signer: this.#signer,
+      callLimits: this.#callLimits,
       routes: typeof routes === 'function' ? routes : async () => routes,
       isIsolated,
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
@@ -178,6 +182,7 @@ export class Worker {
   /** Lists the workers that could claim the same executions, and learns whether tenants share this one. */
   async watchPeers(): Promise<'idle'> {
     await this.watchTenants()
+    await this.#callLimits.refresh()
     return this.#claimer.watchPeers()
   }
 

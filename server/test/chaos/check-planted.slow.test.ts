@@ -96,15 +96,17 @@ async function holdsIdly(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Slots come by the second: in the middle of a second, when nothing waits to be claimed, servers may stop without
- * leaving executions that only fired. A broken build may have left some for good: then waiting does not help.
+ * Slots come by the second: in the middle of a second, when nothing is under way, servers may stop without leaving
+ * executions that only fired. One statement sees all of them, also one that is just between two attempts, which the
+ * driver's questions over the API may miss in a build that wakes retries at once. A broken build may have left some
+ * for good: then waiting does not help.
  */
 async function midSecond(client: pg.Client): Promise<void> {
   const untilMs = Date.now() + quietMsMax
   while (Date.now() < untilMs) {
     const { rows } = await client.query<{ quiet: boolean }>(
       `SELECT to_ms(clock_ms()) % 1000 BETWEEN 300 AND 600 AND NOT EXISTS (SELECT FROM batches)
-        AND NOT EXISTS (SELECT FROM live WHERE state IN ('ready', 'running', 'awaiting')) AS quiet`,
+        AND NOT EXISTS (SELECT FROM live) AS quiet`,
     )
     if (rows[0]!.quiet) return
     await realTimers.wait(20)
@@ -128,7 +130,7 @@ async function setup(t: TestContext, bug: string) {
   cleanUp(t, () => rm(dir, { recursive: true }))
   const address = await createDatabase(t)
   const { socketDir, database } = address
-  const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
+  const databaseUrl = `postgres://carillon@localhost/${database}?host=${encodeURIComponent(socketDir)}`
   const receiver = await startReceiver(dir, 0)
   cleanUp(t, () => receiver[Symbol.asyncDispose]())
   const faults = new LineWriter(join(dir, FILES.faults))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { type Call, startReceiver } from '../e2e/receiver.ts'
+import { isIdle } from './driver.ts'
 import { Caller } from './driver-calls.ts'
 import type { HistoryLine } from './history.ts'
 
@@ -49,6 +50,28 @@ test('a change without a key is sent once, however it is answered', async (t) =>
     ['"3"'],
   )
 })
+
+for (const [from, to] of [
+  ['RETRYING', 'RUNNING'],
+  ['RUNNING', 'RETRYING'],
+  ['WAITING_DEPENDENCIES', 'PENDING'],
+  ['PENDING', 'RUNNING'],
+  ['RUNNING', 'CANCELLING'],
+] as const)
+  test(`an execution that goes from ${from} to ${to} between two questions is under way`, async (t) => {
+    for (let moveBefore = 1; moveBefore <= 6; moveBefore++) {
+      const { port } = await startReceiver(t, {
+        answer: ({ path }, response) => {
+          const asked = new URL(path, 'http://127.0.0.1').searchParams.get('status')
+          const total = asked === (questions++ < moveBefore ? from : to) ? 1 : 0
+          response.end(JSON.stringify({ pagination: { total }, graph_runs: [] }))
+        },
+      })
+      let questions = 0
+      const caller = new Caller({ apiUrls: [`http://127.0.0.1:${port}`], key: 'x', write: () => {} })
+      assert.equal(await isIdle(caller), false, `it moved before question ${moveBefore}`)
+    }
+  })
 
 /** An API that gives these answers in turn, under two addresses. */
 async function setup(t: TestContext, answers: { status: number | 'cut'; body?: object }[]) {

@@ -40,7 +40,11 @@ const herdAtOnce = 16
 const herdLeadMs = 8_000
 const drainMsMax = 180_000
 const drainEveryMs = 1_000
-const UNENDED = ['PENDING', 'RUNNING', 'RETRYING', 'CANCELLING', 'WAITING_DEPENDENCIES'] as const
+/**
+ * In the order of asking. An execution may move on between two questions: RETRYING is first and last, as an execution
+ * that begins or ends an attempt during the round would be missed by all other orders.
+ */
+const UNENDED = ['RETRYING', 'WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'CANCELLING', 'RETRYING'] as const
 
 export function startDriver(options: DriverOptions): Driver {
   const { dir, apiUrls, key, receiverUrl, seed, ratePerSecond, longCalls = true } = options
@@ -112,7 +116,8 @@ async function drain(caller: Caller): Promise<boolean> {
   return false
 }
 
-async function isIdle(caller: Caller): Promise<boolean> {
+/** Whether no execution and no graph run is under way. */
+export async function isIdle(caller: Caller): Promise<boolean> {
   for (const status of UNENDED) {
     const path = `/executions?status=${status}&limit=1`
     const { ending, body } = await caller.send({ name: 'list', method: 'GET', path })

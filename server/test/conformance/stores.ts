@@ -106,6 +106,9 @@ export function bundlePostgres({
       await ageAttempts(client, days * 1_440)
       const older = (column: string) => `${column} = ${column} - make_interval(days => $1)`
       await client.query(`UPDATE graph_runs SET ${older('created_at')}, ${older('finished_at')}`, [days])
+      await client.query(`UPDATE job_versions SET ${older('created_at')}`, [days])
+      await client.query(`UPDATE jobs SET ${older('deleted_at')}`, [days])
+      await client.query(`UPDATE version_notes SET ${older('due_at')}`, [days])
     },
     async foldStats() {
       // A fold stays a minute behind the clock, and takes ten seconds of history at a time.

@@ -5,7 +5,7 @@ import pg from 'pg'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { RunSteps } from '../../src/ports/graph-runs.ts'
-import type { Database } from '../../src/postgres/connection/database.ts'
+import { addressOf, type Database } from '../../src/postgres/connection/database.ts'
 import { migrate } from '../../src/postgres/connection/migrate.ts'
 import { rowTypes } from '../../src/postgres/connection/rows.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
@@ -43,7 +43,7 @@ export async function openClockedPostgres(
 ): Promise<ClockedPostgres> {
   const { version, startAt, tenantIds } = options
   const address = await createDatabase(t, { version, template: 'empty' })
-  const config = { host: address.socketDir, user: 'postgres', database: address.database, types: rowTypes }
+  const config = { ...addressOf(address), types: rowTypes }
   const setup = new pg.Client(config)
   await setup.connect()
   await setup.query(clockFunctions)

@@ -3,6 +3,7 @@
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { ExecutionQuery } from '../../src/ports/executions.ts'
+import { leanPage } from '../../src/ports/pages.ts'
 import { Dice } from '../fuzz/dice.ts'
 import type { Simulation } from '../simulation/world.ts'
 
@@ -44,14 +45,21 @@ class Reader {
     const looks: (() => unknown)[] = [
       () => jobs.get(tenantId, jobId),
       () =>
-        jobs.list({ tenantId, filter, before: null, offset: dice.below(3), limit: dice.between(1, pageMax) }),
+        jobs.list({
+          tenantId,
+          filter,
+          before: null,
+          offset: dice.below(3),
+          limit: dice.between(1, pageMax),
+          ...leanPage,
+        }),
       () => jobs.count(tenantId, filter),
       () => executions.listExecutions(this.#query(dice, { tenantId, jobId: dice.pick([null, jobId]) })),
       () => control.findUnended(this.#query(dice, { tenantId, jobId: dice.pick([null, jobId]) })),
       () => slotLedger.listSkips({ ...range, limit: pageMax, order: dice.pick(['asc', 'desc']) }),
       () => executions.underWay(tenantId, jobId),
       () => this.#getOne(dice),
-      () => deadLetters.list({ tenantId, filter: anyLetter, before: null, limit: pageMax }),
+      () => deadLetters.list({ tenantId, filter: anyLetter, before: null, limit: pageMax, ...leanPage }),
       () => deadLetters.depth(),
       () => graphRuns.graphOf(tenantId, jobId),
       () => graphRuns.list({ ...anyRun, tenantId, jobId: dice.pick([null, jobId]) }),

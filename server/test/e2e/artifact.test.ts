@@ -1,6 +1,8 @@
 // Code bundles in a real Carillon: uploaded over HTTP, run with limits, refused when they do not match the job.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
+import { chmod } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { packTar, type TarPart } from '../bundle.ts'
@@ -13,8 +15,11 @@ interface Attempted extends ExecutionItem {
 }
 
 async function start(t: TestContext, env: Record<string, string> = {}) {
+  const dataDir = await makeDataDir(t)
+  // The user that bundles of a server of root run as passes through it.
+  await chmod(dirname(dataDir), 0o711)
   const program = new Program(t, {
-    dataDir: await makeDataDir(t),
+    dataDir,
     env: { CARILLON_ARTIFACTS: 'on', CARILLON_LOG_LEVEL: 'warn', ...env },
   })
   const url = await program.ready()

@@ -10,7 +10,7 @@ test('a demo that was cut short is begun anew, and nothing is there twice', {
   const { start } = await prepareDemo(t)
   const { socketDir, database } = await createDatabase(t, { template: 'empty' })
   const own = {
-    CARILLON_DATABASE_URL: `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`,
+    CARILLON_DATABASE_URL: `postgres://carillon@localhost/${database}?host=${encodeURIComponent(socketDir)}`,
   }
   const first = start([], own)
   const url = await first.ready()

@@ -67,7 +67,12 @@ test('a demo has jobs, a month of history, dead letters and something that runs,
   type Activity = { activity: { succeeded: number; retries: number; dead_letters: number }[] }
   const { activity } = await api.get<Activity>(`/activity?step=day&from=${at(-31)}&to=${at(1)}`)
   assert(activity.length >= 30, `${activity.length} days`)
-  assert(activity.every(({ succeeded }) => succeeded > 100))
+  // Late in the day little of the first one is within the month, and early little of today has passed.
+  const whole = activity.slice(1, -1)
+  assert(
+    whole.every(({ succeeded }) => succeeded > 100),
+    JSON.stringify(activity),
+  )
   const fourWeeksAgo = await slotsOf(api, jobId, at(-28))
   assert.deepEqual(
     fourWeeksAgo.map(({ status }) => status),

@@ -101,7 +101,7 @@ test('a target that is away costs the retries, then a dead letter; redrive works
   assert(starts[1]! - starts[0]! >= 150 && starts[2]! - starts[1]! >= 300, JSON.stringify(starts))
   const { dead_letters: letters } = await api.get<{
     dead_letters: { execution_id: string; payload: unknown }[]
-  }>('/dead-letters')
+  }>('/dead-letters?include=payload')
   assert.deepEqual(
     letters.map(({ execution_id: id, payload }) => [id, payload]),
     [[job.execution_id, { keep: 'me' }]],

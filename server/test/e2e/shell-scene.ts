@@ -13,12 +13,15 @@ interface Attempted extends ExecutionItem {
     outcome: string
     error: { type: string; message: string } | null
     response_preview?: string | null
+    usage: { cpu_ms: number | null; bytes_sent: number | null; bytes_received: number | null }
   }[]
 }
 
 export async function start(t: TestContext, script: string) {
   const dataDir = await makeDataDir(t)
   const dir = dirname(dataDir)
+  // For the user that commands of a server of root run as.
+  await chmod(dir, 0o777)
   const command = join(dir, 'job.sh')
   await writeFile(command, `#!/bin/sh\n${script}\n`)
   await chmod(command, 0o755)

@@ -1,7 +1,10 @@
 // A shell command that kills the worker above it, again and again, until it is a dead letter.
 import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
+import { realTimers } from '../../src/lib/time/timers.ts'
+import { cleanUp } from '../cleanup.ts'
 import { untilEnded } from '../commands.ts'
 import { type ExecutionItem, until } from './api.ts'
 import { startReceiver } from './receiver.ts'
@@ -11,7 +14,7 @@ test('a command that kills its worker dies alone: its neighbours succeed, and no
   const s = await start(
     t,
     `echo $$ >> "${'$'}{OUT}.groups"
-     if [ "$1" = kill ]; then sleep 1000 & kill -9 $PPID; sleep 1000; fi
+     if [ "$1" = kill ]; then sleep 1000 & kill -9 $PPID || echo $PPID > "${'$'}{OUT}.kill"; sleep 1000; fi
      sleep 1; echo fine`,
   )
   const receiver = await startReceiver(t)
@@ -32,6 +35,9 @@ test('a command that kills its worker dies alone: its neighbours succeed, and no
       return executions[0]?.execution_id ?? null
     }, 'it fires')
   const ids = await Promise.all(jobs.map(executionOf))
+  // A command of a server of root may not kill its worker: the test does it.
+  const killing = killAsAsked(`${OUT}.kill`)
+  cleanUp(t, () => killing.stop())
   const [killer, ...others] = [ids[3]!, ...ids.filter((_, i) => i !== 3)]
   for (const id of others) {
     const { status, attempts } = await ended(s.api, id)
@@ -57,3 +63,23 @@ test('a command that kills its worker dies alone: its neighbours succeed, and no
   assert(groups.length >= 14, String(groups))
   await untilEnded(groups)
 })
+
+/** Kills each process whose id appears in the file. */
+function killAsAsked(file: string): { stop(): Promise<void> } {
+  const stop = new AbortController()
+  const done = (async () => {
+    while (!stop.signal.aborted) {
+      for (const pid of await pidsIn(file)) {
+        await rm(file)
+        process.kill(pid, 'SIGKILL')
+      }
+      await realTimers.wait(20, stop.signal)
+    }
+  })()
+  return {
+    async stop() {
+      stop.abort()
+      await done
+    },
+  }
+}

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
-import { membersOf, untilEnded } from '../commands.ts'
+import { isAlive } from '../../src/embedded-postgres/leash.ts'
+import { membersOf, untilEnded, untilGone } from '../commands.ts'
 import { until, untilStatus } from './api.ts'
 import { ended, pidsIn, start } from './shell-scene.ts'
 
@@ -46,7 +47,15 @@ test('a command runs with its payload, a scrubbed environment, its checkpoint an
   )
   const lines = (attempt: number) =>
     logs.filter((one) => one.attempt_number === attempt).map(({ message }) => message.trim())
-  const names = ['ATTEMPT', 'CHECKPOINT', 'EXECUTION_ID', 'IDEMPOTENCY_KEY', 'JOB_ID', 'SCHEDULED_TIME']
+  const names = [
+    'ATTEMPT',
+    'CHECKPOINT',
+    'DIRECTORY',
+    'EXECUTION_ID',
+    'IDEMPOTENCY_KEY',
+    'JOB_ID',
+    'SCHEDULED_TIME',
+  ]
   const envOf = (all: string[]) =>
     [
       ...all.map((name) => `CARILLON_${name}`),
@@ -96,6 +105,48 @@ test('a server that stops lets a command end, and a command that takes too long 
   }
   assert.equal((await pidsIn(OUT)).length, 3, 'only the long one began anew')
   assert(api !== again)
+})
+
+const ends = [
+  ['SIGTERM', 'the server'],
+  ['SIGKILL', 'the server'],
+  ['SIGKILL', 'the process that runs commands'],
+] as const
+for (const [signal, killed] of ends) {
+  test(`a process that leaves its group and its session is gone after its attempt, and after ${signal} to ${killed}`, async (t) => {
+    const { program, api, run, dir } = await start(
+      t,
+      `setsid sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >> "${'$'}{OUT}"' & wait
+       echo $PPID > "${'$'}{OUT}.parent"; [ "$1" != stay ] || sleep 1000`,
+    )
+    const OUT = join(dir, 'pids')
+    const { status } = await ended(api, await run({ env: { OUT } }))
+    assert.equal(status, 'SUCCEEDED')
+    const [worker] = await pidsIn(`${OUT}.parent`)
+    await run({ env: { OUT }, args: ['stay'] })
+    const both = await until(async () => {
+      const pids = await pidsIn(OUT)
+      return pids.length === 2 ? pids : null
+    }, 'both run')
+    await untilGone(both[0]!)
+    assert.equal(isAlive(both[1]!), true)
+    process.kill(killed === 'the server' ? program.child.pid! : worker!, signal)
+    await untilGone(both[1]!)
+  })
+}
+
+test('a command runs as another user than a server of root, and its use is recorded', async (t) => {
+  const { api, run, dir, program } = await start(
+    t,
+    `id -u; cat "${'$'}{OUT}/data/api-key" 2>/dev/null; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done`,
+  )
+  const { attempts } = await ended(api, await run({ env: { OUT: dir } }))
+  const { usage, response_preview: said } = attempts[0]!
+  const self = process.getuid!()
+  const [uid, key] = said!.split('\n')
+  assert.deepEqual([Number(uid) === self, key], self === 0 ? [false, undefined] : [true, program.key()])
+  assert(usage.cpu_ms! >= 10, JSON.stringify(usage))
+  assert.deepEqual([usage.bytes_sent, usage.bytes_received], [null, null])
 })
 
 test('when the server is killed, its commands end, and their directories are gone', async (t) => {

@@ -207,7 +207,7 @@ for (const version of POSTGRES_VERSIONS) {
   test(`an external PostgreSQL ${version} is migrated and used, and nothing embedded is started`, async (t) => {
     const { dataDir, start } = await setup(t, makeEmptyDataDir)
     const { socketDir, database } = await createDatabase(t, { version, template: 'empty' })
-    const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
+    const databaseUrl = `postgres://carillon@localhost/${database}?host=${encodeURIComponent(socketDir)}`
     const program = start({ CARILLON_DATABASE_URL: databaseUrl, CARILLON_PROCESSES: '1' })
     const url = await program.ready()
     const { workers } = await createClient({ url, key: program.key() }).workers.list()

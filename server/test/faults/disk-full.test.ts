@@ -13,7 +13,7 @@ test('a full disk is named by the refused write and by /readyz', async (t) => {
       RAISE 'could not extend file "base/1/2": No space left on device' USING ERRCODE = 'disk_full';
     END $$;
     CREATE TRIGGER fill_disk BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION fill_disk()`)
-  const url = `postgres://postgres@/${address.database}?host=${address.socketDir}`
+  const url = `postgres://carillon@/${address.database}?host=${address.socketDir}`
   const { server } = await startCarillon(t, { url })
   const readyz = () => fetch(`${server.url}/readyz`)
   assert.equal((await readyz()).status, 200)

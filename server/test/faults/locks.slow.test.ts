@@ -34,7 +34,7 @@ async function setup(t: TestContext, customersCount: number) {
   const address = await createDatabase(t)
   const client = await connect(t, address)
   await watchFlags(client)
-  const url = `postgres://postgres@/${address.database}?host=${encodeURIComponent(address.socketDir)}`
+  const url = `postgres://carillon@/${address.database}?host=${encodeURIComponent(address.socketDir)}`
   const { server, api } = await startCarillon(t, { url })
   const receiver = await startReceiver(t)
   const execution = { callback_url: receiver.url }
@@ -61,13 +61,16 @@ async function assertAllWell(scene: Scene): Promise<void> {
   await assertWhole(client)
 }
 
-/** Returns a function that stops the reader and returns the refused answers. */
+/**
+ * Of the workers and their executions, which are read on the main pool; lists of jobs have a pool of their own. Returns a
+ * function that stops the reader and returns the refused answers.
+ */
 function readOnAndOn(t: TestContext, { server }: Scene): () => Promise<Answer[]> {
   const refused: Answer[] = []
   let stopped = false
   const read = async () => {
     while (!stopped) {
-      const answer = await get(server.url!, '/jobs?limit=1')
+      const answer = await get(server.url!, '/workers?limit=1')
       if (answer.status !== 200) refused.push(answer)
       await realTimers.wait(50)
     }

@@ -1,6 +1,6 @@
 // A PostgreSQL of a test's own on a loopback port, to be stopped, killed and started again.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -10,6 +10,7 @@ import { type Binaries, embeddedPackageName, prepareBinaries } from '../../src/e
 import { isAlive, type Leash } from '../../src/embedded-postgres/leash.ts'
 import { findPostmaster, startPostgres, stopPostgres } from '../../src/embedded-postgres/postmaster.ts'
 import { chooseUser, type SystemUser } from '../../src/embedded-postgres/system-user.ts'
+import { programRole } from '../../src/lib/program-role.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import { cleanUp } from '../cleanup.ts'
 import { makeDataDir } from '../data-dir.ts'
@@ -43,6 +44,9 @@ export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
   const user = await chooseUser(pgDir)
   const binaries = await prepareBinaries(embeddedPackageName(), user, dir)
   const logFile = join(dir, 'postgres.log')
+  // Written over, it keeps its owner.
+  const trusted = ['all', 'replication'].map((database) => `host ${database} all 127.0.0.1/32 trust\n`)
+  await writeFile(join(pgDir, 'pg_hba.conf'), trusted.join(''))
   const postgres = new OwnPostgres({ pgDir, logFile, user, binaries }, await findFreePort())
   cleanUp(t, () => postgres.stop())
   await postgres.start()
@@ -66,8 +70,13 @@ export class OwnPostgres {
     return { host: '127.0.0.1', port: this.port }
   }
 
-  url(database = databaseName): string {
-    return `postgres://postgres@127.0.0.1:${this.port}/${database}`
+  /** For programs. */
+  get url(): string {
+    return this.#urlOf(programRole, databaseName)
+  }
+
+  #urlOf(user: string, database: string): string {
+    return `postgres://${user}@127.0.0.1:${this.port}/${database}`
   }
 
   /** Leftovers of a killed server may keep the next one from starting for a moment. */
@@ -111,7 +120,7 @@ export class OwnPostgres {
   }
 
   async run(database: string, statement: string): Promise<void> {
-    const client = new pg.Client({ connectionString: this.url(database) })
+    const client = new pg.Client({ connectionString: this.#urlOf('postgres', database) })
     client.on('error', () => {})
     await client.connect()
     try {
@@ -121,9 +130,9 @@ export class OwnPostgres {
     }
   }
 
-  /** A session to look with. */
+  /** A session of the superuser to look with. */
   async connect(t: TestContext): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: this.url() })
+    const client = new pg.Client({ connectionString: this.#urlOf('postgres', databaseName) })
     client.on('error', () => {})
     await client.connect()
     cleanUp(t, () => client.end())

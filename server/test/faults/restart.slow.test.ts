@@ -25,7 +25,7 @@ test('PostgreSQL restarts and is killed under load: nothing is lost or doubled, 
     new Program(t, {
       dataDir,
       env: {
-        CARILLON_DATABASE_URL: postgres.url(),
+        CARILLON_DATABASE_URL: postgres.url,
         CARILLON_API_KEY: apiKey,
         CARILLON_ROLES: roles,
         CARILLON_PROCESSES: '1',

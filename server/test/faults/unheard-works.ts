@@ -124,7 +124,7 @@ export const works: Record<string, Work> = {
       const lines = [{ at: s.at(1), level: 'info', message: 'hello' }] as const
       await twice(({ logs }) => logs.append([{ ...part, lines }]))
       const query = { tenantId, executionId, attempt: null, after: null, limit: 10 }
-      assert.equal((await s.logs.read(query)).length, 1)
+      assert.equal((await s.logs.read(query)).lines.length, 1)
       const answer = await twice(({ attempts }) => attempts.report([{ ...mark, ending: s.succeeded() }]))
       assert.deepEqual(answer, { refused: [], cancelled: [] })
       assert.deepEqual(await outcomesOf(race, executionId), ['succeeded'])

@@ -43,6 +43,21 @@ const elsewhere: Record<string, readonly string[]> = {
     'discardDeadLetter',
     'stopRedrives',
     'settleOlderVersions',
+    'insertTier',
+    'updateTier',
+  ],
+  'counts in the transaction of the change that it counts, or counts anew: conformance/jobs/active-jobs.ts': [
+    'addActiveJobs',
+    'beginActiveJobs',
+    'recountActiveJobs',
+  ],
+  'registers under a new id: the worker whose registration was not heard of never beats, and expires': [
+    'insertTenantWorker',
+  ],
+  'drops what nothing names, and moves on behind it: again finds nothing': [
+    'endVersionNote',
+    'moveVersionNote',
+    'pruneVersions',
   ],
   'says that a process is alive or gone, for liveness only: again changes nothing': [
     'beatHistory',

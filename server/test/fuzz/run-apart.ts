@@ -15,7 +15,10 @@ export interface FuzzOrder extends Omit<FuzzOptions, 'origin' | 'key' | 'tokenOf
 const { address, ...options } = workerData as FuzzOrder
 const operatorKey = 'crl_fuzz-operator-key'
 const underWayCount = 60
-const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1' })
+const config = readConfig({
+  ...{ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_ARTIFACTS: 'on' },
+  CARILLON_ALLOW_PRIVATE_TARGETS: 'true',
+})
 const api = { operatorKey }
 /** The latest failures by request: a response with status 500 does not give the cause. */
 const causes = new Map<string, string>()

@@ -23,7 +23,11 @@ interface Answer {
 
 async function setup(t: TestContext) {
   const address = await createDatabase(t)
-  const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_LOG_LEVEL: 'silent' })
+  const config = readConfig({
+    ...{ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_LOG_LEVEL: 'silent' },
+    // The victim is not the operator's own tenant, and its targets are on loopback.
+    CARILLON_ALLOW_PRIVATE_TARGETS: 'true',
+  })
   const api = { operatorKey }
   const server = await startServer({ config, roles: config.roles, address, api })
   cleanUp(t, () => server.stop())

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { makeEmptyDataDir } from '../data-dir.ts'
 import { connect, createDatabase } from '../database.ts'
 import { type Api, callApi, until } from '../e2e/api.ts'
-import { Program } from '../e2e/program.ts'
+import { launcher, Program } from '../e2e/program.ts'
 
 export const fleetKey = 'crl_one_key_for_all_of_the_fleet_0123'
 
@@ -16,6 +16,8 @@ export const withTime = { timeout: 300_000 }
 export interface LaunchOptions {
   env?: Record<string, string>
   handlers?: string
+  /** Runs the program: it is given the command as arguments. */
+  wrapper?: readonly string[]
 }
 
 export interface Fleet {
@@ -68,7 +70,7 @@ export class Process {
 export async function createFleet(t: TestContext): Promise<Fleet> {
   const address = await createDatabase(t)
   const { socketDir, database } = address
-  const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
+  const databaseUrl = `postgres://carillon@localhost/${database}?host=${encodeURIComponent(socketDir)}`
   const client = await connect(t, address)
   return {
     client,
@@ -81,8 +83,12 @@ export async function createFleet(t: TestContext): Promise<Fleet> {
     },
   }
 
-  async function launch(roles: string, { env = {}, handlers }: LaunchOptions = {}): Promise<Program> {
+  async function launch(
+    roles: string,
+    { env = {}, handlers, wrapper = [] }: LaunchOptions = {},
+  ): Promise<Program> {
     return new Program(t, {
+      command: [...wrapper, process.execPath, launcher, 'start'],
       dataDir: await makeEmptyDataDir(t),
       env: {
         CARILLON_DATABASE_URL: databaseUrl,

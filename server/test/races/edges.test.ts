@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type GraphRefusal, isGraphRefusal } from '../../src/domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../../src/domain/jobs/active-jobs.ts'
 import { partitionsCount } from '../../src/domain/jobs/job.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
@@ -35,6 +36,7 @@ const draft = ({ s }: Race, like: NewJob, ...parents: NewJob[]): NewJob => ({
 
 function kindOf(outcome: ChangeOutcome | 'created'): string {
   if (typeof outcome === 'string') return outcome
+  assert(!isActiveJobsRefusal(outcome))
   return isGraphRefusal(outcome) ? outcome.kind : outcome.status
 }
 

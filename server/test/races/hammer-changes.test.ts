@@ -8,6 +8,7 @@ import { serverRoute } from '../../src/domain/queue/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
+import { leanPage } from '../../src/ports/pages.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import {
   type Decision,
@@ -111,7 +112,13 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
     },
     async redrive({ deadLetters }: Session) {
       const filter = { jobId: null, reason: null, errorType: null, from: null, to: null }
-      const { deadLetters: found } = await deadLetters.list({ tenantId, filter, before: null, limit: 10 })
+      const { deadLetters: found } = await deadLetters.list({
+        tenantId,
+        filter,
+        before: null,
+        limit: 10,
+        ...leanPage,
+      })
       const letters = found.map(({ executionId }) => ({
         ...{ executionId, newExecutionId: s.ids.next() },
         lane: sharedLane,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
+import { leanPage } from '../../src/ports/pages.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import { assertWhole } from './invariants.ts'
 import { createRace, hammer, openSession, releaseAll, type Session } from './sessions.ts'
@@ -104,7 +105,13 @@ async function createWorld(t: TestContext) {
     async redrive({ deadLetters }: Session) {
       const { tenantId } = jobs[0]!
       const filter = { jobId: null, reason: null, errorType: null, from: null, to: null }
-      const { deadLetters: found } = await deadLetters.list({ tenantId, filter, before: null, limit: 10 })
+      const { deadLetters: found } = await deadLetters.list({
+        tenantId,
+        filter,
+        before: null,
+        limit: 10,
+        ...leanPage,
+      })
       const letters = shuffle(found).map(({ executionId }) => ({
         executionId,
         newExecutionId: s.ids.next(),

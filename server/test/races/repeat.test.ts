@@ -110,7 +110,7 @@ for (const version of POSTGRES_VERSIONS) {
       const repeating = repeat(second, executionId, newId)
       await waiting()
       held.resume()
-      assert.deepEqual((await editing)?.payload, { edited: true })
+      assert.deepEqual(JSON.parse((await editing)!.payload!), { edited: true })
       assert.equal(await repeating, 'retried')
       assert.deepEqual((await s.view(newId)).payloadOverride, { edited: true })
     })

@@ -83,17 +83,23 @@ export function checkCoverage(context: Context, execution: RecordedExecution): v
   }
 }
 
-function checkLateness(
-  { say, plain }: Context,
-  checked: CheckedJob,
-  { executionId, slot, calls }: RecordedExecution,
-): void {
+function checkLateness({ say, plain }: Context, checked: CheckedJob, execution: RecordedExecution): void {
+  const { executionId, slot, calls } = execution
   if (!plain || calls.length === 0 || mayWait(checked.version)) return
   const lateMs = calls[0]!.at - dueOf(checked, slot)
-  if (lateMs > lateMsMax) say('I5', `${executionId} started ${lateMs} ms after it was due`)
+  if (lateMs > lateMsMax && !waitedItsTurn(checked, execution))
+    say('I5', `${executionId} started ${lateMs} ms after it was due`)
 }
 
 /** Whether its executions may wait for others when nothing goes wrong. */
 function mayWait(version: JobVersion): boolean {
   return isLimited(version) || !['ALLOW', 'SKIP'].includes(version.overlapPolicy)
+}
+
+/** Behind the slots that a job with FIRE_ALL still owed: it began soon after an earlier one had ended. */
+function waitedItsTurn({ version, executions }: CheckedJob, { slot, calls }: RecordedExecution): boolean {
+  const at = calls[0]!.at
+  const isBefore = (one: RecordedExecution) =>
+    one.slot < slot && one.endedAt <= at && one.endedAt >= at - lateMsMax
+  return version.misfirePolicy === 'FIRE_ALL' && executions.some(isBefore)
 }

@@ -9,6 +9,8 @@ import type {
   Calendars,
   PutOutcome,
 } from '../../src/ports/calendars.ts'
+import { pageItemsBytesMax } from '../../src/ports/pages.ts'
+import { boundedPage } from './bounded-page.ts'
 import type { CalendarRow, JobRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -25,14 +27,12 @@ export class MemoryCalendars implements Calendars {
     return row === undefined ? null : toCalendar(row)
   }
 
-  async list({ tenantId, after, limit }: CalendarQuery): Promise<CalendarPage> {
+  async list({ tenantId, after, limit, bytesMax = pageItemsBytesMax }: CalendarQuery): Promise<CalendarPage> {
     const all = this.#of(tenantId).toSorted((a, b) => compareText(a.name, b.name))
     const behind = all.filter(({ name }) => after === null || name > after)
-    return {
-      calendars: behind.slice(0, limit).map(toCalendar),
-      more: behind.length > limit,
-      total: all.length,
-    }
+    const bounds = { limit, bytesMax, payloads: false }
+    const { page, more } = boundedPage(behind.map(toCalendar), bounds, (lean) => ({ lean, payload: null }))
+    return { calendars: page.map(({ payload: _payload, ...calendar }) => calendar), more, total: all.length }
   }
 
   async put({ tenantId, name, description, entries, by }: CalendarOrder): Promise<PutOutcome> {

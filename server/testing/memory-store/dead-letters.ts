@@ -17,6 +17,7 @@ import {
   type RedriveOrder,
 } from '../../src/ports/dead-letters.ts'
 import { totalMax } from '../../src/ports/executions.ts'
+import { boundedPage } from './bounded-page.ts'
 import { errorShape } from './error-shape.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import type { DeadLetterRow } from './rows.ts'
@@ -31,15 +32,17 @@ export class MemoryDeadLetters implements DeadLetters {
     this.#store = store
   }
 
-  async list({ tenantId, filter, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
+  async list({ tenantId, filter, before, ...bounds }: DeadLetterQuery): Promise<DeadLetterPage> {
     const own = [...this.#store.deadLetters.values()].filter((one) => one.tenantId === tenantId)
     const all = own
       .filter((one) => isWanted(one, filter))
       .toSorted((a, b) => compareText(b.executionId, a.executionId))
     const behind = before === null ? all : all.filter(({ executionId }) => executionId < before)
+    const textsOf = ({ payload, ...lean }: DeadLetter) => ({ lean, payload })
+    const { page, more } = boundedPage(behind.slice(0, bounds.limit + 1).map(letterOf), bounds, textsOf)
     return {
-      deadLetters: behind.slice(0, limit).map(letterOf),
-      more: behind.length > limit,
+      deadLetters: page,
+      more,
       total: Math.min(all.length, totalMax + 1),
       oldestAt: own[0]?.diedAt ?? null,
     }
@@ -173,6 +176,6 @@ function clusterOf(letters: readonly DeadLetterRow[]): LetterCluster {
 }
 
 function letterOf(row: DeadLetterRow): DeadLetter {
-  const { tenantId: _tenantId, idempotencyKey: _idempotencyKey, slot: _slot, ...letter } = row
-  return letter
+  const { tenantId: _tenantId, idempotencyKey: _idempotencyKey, slot: _slot, payload, ...letter } = row
+  return { ...letter, payload: payload === undefined ? null : JSON.stringify(payload) }
 }

@@ -115,11 +115,11 @@ function isAttempt({ outcome, startedAt, workerId }: AttemptRow): boolean {
 
 function attemptView(row: AttemptRow): AttemptView {
   const { attempt, workerId, enqueuedAt, startedAt, finishedAt, durationMs } = row
-  const { httpStatus, error, preview } = row
+  const { httpStatus, error, preview, usage } = row
   const times = { enqueuedAt, startedAt, finishedAt, durationMs }
   // Others are left out: see isAttempt.
   const outcome = row.outcome as AttemptOutcome
-  return { attempt, outcome, workerId, ...times, httpStatus, error, preview }
+  return { attempt, outcome, workerId, ...times, httpStatus, error, preview, usage }
 }
 
 function nameOf({ versions, version }: JobRow): string {

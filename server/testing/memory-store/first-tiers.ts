@@ -11,6 +11,9 @@ export const unlimitedTier: Tier = Object.freeze({
   priorityBest: 1,
   deadLetters: true,
   requestsPerSecond: null,
+  hostCallsPerSecond: null,
+  activeJobsMax: null,
+  timeoutSecondsMax: null,
 })
 
 export const firstTiers: readonly Tier[] = [
@@ -25,6 +28,9 @@ export const firstTiers: readonly Tier[] = [
     priorityBest: 8,
     deadLetters: false,
     requestsPerSecond: 10,
+    hostCallsPerSecond: 50,
+    activeJobsMax: 10_000,
+    timeoutSecondsMax: 3_600,
   },
   {
     tier: 'pro',
@@ -36,6 +42,9 @@ export const firstTiers: readonly Tier[] = [
     priorityBest: 3,
     deadLetters: true,
     requestsPerSecond: 100,
+    hostCallsPerSecond: 500,
+    activeJobsMax: 100_000,
+    timeoutSecondsMax: 86_400,
   },
   {
     tier: 'enterprise',
@@ -47,5 +56,8 @@ export const firstTiers: readonly Tier[] = [
     priorityBest: 1,
     deadLetters: true,
     requestsPerSecond: 1_000,
+    hostCallsPerSecond: 5_000,
+    activeJobsMax: 1_000_000,
+    timeoutSecondsMax: 604_800,
   },
 ]

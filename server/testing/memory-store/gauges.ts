@@ -43,4 +43,8 @@ export class MemoryGauges implements Gauges {
   async historyBytes(): Promise<number> {
     return 0
   }
+
+  async connections(): ReturnType<Gauges['connections']> {
+    return { most: 100, inUse: 1 }
+  }
 }

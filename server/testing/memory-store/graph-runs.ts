@@ -11,6 +11,8 @@ import type {
   RunTools,
   RunView,
 } from '../../src/ports/graph-runs.ts'
+import { pageItemsBytesMax } from '../../src/ports/pages.ts'
+import { boundedPage } from './bounded-page.ts'
 import { resumeRun } from './resume-run.ts'
 import type { GraphRunRow, RunNoteRow } from './rows.ts'
 import { advanceRun, cancelRun, nothingStepped } from './run-steps.ts'
@@ -42,7 +44,8 @@ export class MemoryGraphRuns implements GraphRuns {
     return this.#findStarts(tenantId, runId).length > 0
   }
 
-  async list({ tenantId, status, jobId, from, to, before, limit }: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery): Promise<RunPage> {
+    const { tenantId, status, jobId, from, to, before, limit, bytesMax = pageItemsBytesMax } = query
     const isWanted = (run: GraphRunRow) =>
       run.tenantId === tenantId &&
       (status === null || run.status === status) &&
@@ -53,11 +56,11 @@ export class MemoryGraphRuns implements GraphRuns {
     const found = [...this.#store.graphRuns.values()]
       .filter(isWanted)
       .toSorted((a, b) => compareText(b.runId, a.runId))
-    const page = found.slice(0, limit)
-    return {
-      runs: page.map((run) => summaryOfRun(this.#store, run)),
-      next: found.length > limit ? (page.at(-1)?.runId ?? null) : null,
-    }
+    const summaries = found.slice(0, limit + 1).map((run) => summaryOfRun(this.#store, run))
+    const bounds = { limit, bytesMax, payloads: false }
+    const { page, more } = boundedPage(summaries, bounds, (lean) => ({ lean, payload: null }))
+    const runs = page.map(({ payload: _payload, ...run }) => run)
+    return { runs, next: more ? (runs.at(-1)?.runId ?? null) : null }
   }
 
   async cancel({ tenantId, runId, message }: Parameters<GraphRuns['cancel']>[0]): Promise<CancelRunOutcome> {

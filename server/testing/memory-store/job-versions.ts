@@ -1,6 +1,7 @@
 // The versions of jobs in memory.
 import { spellOut } from '../../src/domain/jobs/clock-rule.ts'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
+import { versionGraceMs } from '../../src/domain/jobs/kept-versions.ts'
 import type {
   JobVersionPage,
   JobVersionQuery,
@@ -8,6 +9,8 @@ import type {
   OlderVersion,
   VersionKey,
 } from '../../src/ports/job-versions.ts'
+import { boundedPage, splitPayload } from './bounded-page.ts'
+import { pruneAllVersions } from './prune-versions.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -18,17 +21,21 @@ export class MemoryJobVersions implements JobVersions {
     this.#store = store
   }
 
-  async list({ tenantId, jobId, before, limit }: JobVersionQuery): Promise<JobVersionPage | null> {
+  async list({ tenantId, jobId, before, ...bounds }: JobVersionQuery): Promise<JobVersionPage | null> {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return null
     const behind = [...job.versions.values()]
       .filter(({ version }) => before === null || version < before)
       .toSorted((a, b) => b.version - a.version)
-    const versions = behind.slice(0, limit).map((version) => {
+    const { page, more } = boundedPage(behind, bounds, splitPayload)
+    const versions = page.map(({ payload, ...version }) => {
       const made = job.made.get(version.version)
-      return { job: structuredClone(version), createdAt: made?.at ?? null, createdBy: made?.by ?? null }
+      const { lean } = splitPayload(version)
+      const prunedAt = job.pruned.get(version.version) ?? null
+      const by = { createdAt: made?.at ?? null, createdBy: made?.by ?? null }
+      return { job: lean, payload, ...by, prunedAt }
     })
-    return { versions, more: behind.length > limit, total: job.versions.size }
+    return { versions, more, total: job.versions.size }
   }
 
   async findOlder(after: VersionKey | null, limit: number): Promise<OlderVersion[]> {
@@ -47,6 +54,11 @@ export class MemoryJobVersions implements JobVersions {
       const found = this.#store.jobs.get(jobId)?.versions.get(version)
       if (found !== undefined) found.impliedDst ??= []
     }
+  }
+
+  async prune(_limit: number, graceMs = versionGraceMs): Promise<number> {
+    pruneAllVersions(this.#store, graceMs)
+    return 0
   }
 }
 

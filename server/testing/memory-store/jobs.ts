@@ -1,6 +1,7 @@
 // Jobs in memory.
 import { isGraphRefusal } from '../../src/domain/graphs/graph.ts'
 import { changesGraph, planGraphChange, planGraphCreate } from '../../src/domain/graphs/graph-change.ts'
+import { type ActiveJobsRefusal, countsAsActive } from '../../src/domain/jobs/active-jobs.ts'
 import {
   hasOwnRows,
   type JobVersion,
@@ -19,6 +20,7 @@ import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { totalMax } from '../../src/ports/executions.ts'
 import type {
+  ActiveJobsLimit,
   BackfillOrder,
   ChangeOutcome,
   ChangeTarget,
@@ -33,11 +35,13 @@ import type {
   TriggerOutcome,
 } from '../../src/ports/jobs.ts'
 import type { ClaimedLive } from '../../src/ports/queue.ts'
+import { boundedPage, splitPayload } from './bounded-page.ts'
 import { sharedUpTo, takeLive } from './claim.ts'
 import { cancelOfDeleted } from './end-deleted.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import { partOf, writeGraph } from './job-graph.ts'
 import { noteDue } from './note-due.ts'
+import { pruneEdited } from './prune-versions.ts'
 import type { JobRow, LiveRow } from './rows.ts'
 import { addSkip } from './slots.ts'
 import { compareText } from './sorted-set.ts'
@@ -51,7 +55,10 @@ export class MemoryJobs implements Jobs {
     this.#store = store
   }
 
-  async create(job: NewJob): ReturnType<Jobs['create']> {
+  async create(
+    job: NewJob,
+    { activeJobsMax }: ActiveJobsLimit = { activeJobsMax: null },
+  ): ReturnType<Jobs['create']> {
     const { key, createdAt, createdBy, status, slotAt, immediate, ...given } = job
     const version = structuredClone(given)
     const { jobId, tenantId, dependsOn } = version
@@ -59,6 +66,8 @@ export class MemoryJobs implements Jobs {
     const plan = jobIds.length === 0 ? null : planGraphCreate(partOf(this.#store, { tenantId, jobIds }), job)
     if (plan !== null && isGraphRefusal(plan)) return plan
     if (this.#isTaken(tenantId, key, null)) return 'key_taken'
+    const full = countsAsActive(job) ? this.#findFull(tenantId, activeJobsMax) : null
+    if (full !== null) return full
     const partitionId = partitionOf(jobId)
     const decidedTo = immediate?.slot ?? null
     const cursor = {
@@ -108,7 +117,7 @@ export class MemoryJobs implements Jobs {
   }
 
   async change(
-    { tenantId, jobId, dependsOn }: ChangeTarget,
+    { tenantId, jobId, dependsOn, activeJobsMax = null }: ChangeTarget,
     decide: (job: JobState) => JobWrite | null,
   ): Promise<ChangeOutcome> {
     const job = this.#store.findJob(tenantId, jobId)
@@ -122,8 +131,12 @@ export class MemoryJobs implements Jobs {
       : null
     if (plan !== null && isGraphRefusal(plan)) return plan
     if (write.status !== 'DELETED' && this.#isTaken(tenantId, write.key, job)) return 'key_taken'
+    const more = countsAsActive(write) && !countsAsActive(state)
+    const full = more ? this.#findFull(tenantId, activeJobsMax) : null
+    if (full !== null) return full
     const cancelled = this.#write(job, write, state.now)
     if (plan !== null) writeGraph(this.#store, plan)
+    else if (write.version !== null) pruneEdited(this.#store, job)
     return { ...applyWrite(state, write), ...(cancelled.length > 0 && { cancelled }) }
   }
 
@@ -250,14 +263,15 @@ export class MemoryJobs implements Jobs {
     return { enqueued: some.length, unended: unended + some.length }
   }
 
-  async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
+  async list({ tenantId, filter, before, offset, ...bounds }: JobQuery): Promise<JobPage> {
     const jobs = this.#find(tenantId, filter)
       .filter(({ jobId }) => before === null || jobId < before)
       .toSorted((a, b) => compareText(b.jobId, a.jobId))
       .slice(offset)
-    const page = jobs.slice(0, limit)
-    const next = jobs.length > limit ? (page.at(-1)?.jobId ?? null) : null
-    return { jobs: page.map((job) => viewOf(this.#store, job)), next }
+    const views = jobs.slice(0, bounds.limit + 1).map((job) => viewOf(this.#store, job))
+    const { page, more } = boundedPage(views, bounds, splitPayload)
+    const listed = page.map((view) => ({ ...splitPayload(view).lean, payload: view.payload }))
+    return { jobs: listed, next: more ? (page.at(-1)?.jobId ?? null) : null }
   }
 
   async count(tenantId: string, filter: JobFilter): Promise<Total> {
@@ -293,11 +307,25 @@ export class MemoryJobs implements Jobs {
     })
   }
 
+  #findFull(tenantId: string, activeJobsMax: number | null): ActiveJobsRefusal | null {
+    if (activeJobsMax === null) return null
+    const used = countActive(this.#store, tenantId)
+    return used < activeJobsMax ? null : { refusal: 'active_jobs_full', used }
+  }
+
   #isTaken(tenantId: string, key: string | null, own: JobRow | null): boolean {
     if (key === null) return false
     const holder = this.#store.findJobByKey(tenantId, key)
     return holder !== null && holder !== own
   }
+}
+
+export function countActive(store: MemoryStore, tenantId: string): number {
+  const counts = ({ cursor, pause }: JobRow) => countsAsActive({ status: cursor.status, pause })
+  return store.jobs
+    .values()
+    .filter((job) => job.tenantId === tenantId && counts(job))
+    .toArray().length
 }
 
 /** For a root, an execution that has ended still counts for as long as its run goes on. */

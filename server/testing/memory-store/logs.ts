@@ -1,6 +1,7 @@
 // Logs of attempts in memory.
-import { keepLines } from '../../src/domain/history/log.ts'
-import type { LogEntry, LogPart, LogQuery, Logs } from '../../src/ports/logs.ts'
+import { fitLines, keepLines } from '../../src/domain/history/log.ts'
+import type { LogEntry, LogPage, LogPart, LogQuery, Logs } from '../../src/ports/logs.ts'
+import { pageItemsBytesMax } from '../../src/ports/pages.ts'
 import type { LogRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -28,9 +29,10 @@ export class MemoryLogs implements Logs {
     }
   }
 
-  async read({ tenantId, executionId, attempt, after, limit }: LogQuery): Promise<LogEntry[]> {
+  async read(query: LogQuery): Promise<LogPage> {
+    const { tenantId, executionId, attempt, after, limit, bytesMax = pageItemsBytesMax } = query
     const logs = [...(this.#store.logs.get(executionId) ?? [])].toSorted(([a], [b]) => a - b)
-    return logs
+    const behind = logs
       .filter(([number, row]) => row.tenantId === tenantId && (attempt === null || number === attempt))
       .flatMap(([number, { lines }]) =>
         [...lines]
@@ -38,7 +40,8 @@ export class MemoryLogs implements Logs {
           .map(([line, said]): LogEntry => ({ attempt: number, line, ...said })),
       )
       .filter((entry) => after === null || isBehind(entry, after))
-      .slice(0, limit)
+    const lines = fitLines(behind.slice(0, limit), bytesMax)
+    return { lines, more: behind.length > lines.length }
   }
 
   async prune(days: number, max: number): Promise<number> {

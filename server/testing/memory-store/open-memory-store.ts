@@ -32,12 +32,14 @@ import { MemorySlotLedger } from './slot-ledger.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
 import { MemoryTenants } from './tenants.ts'
+import { MemoryTiers } from './tiers.ts'
 import { MemoryWorkers } from './workers.ts'
 
 export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const store = new MemoryStore(clock)
   const workers = new MemoryWorkers(store)
   const tenants = new MemoryTenants(store)
+  const tiers = new MemoryTiers(store, tenants)
   const operations: MemoryOperations = new MemoryOperations(store, () => stores)
   const stores = {
     jobs: new MemoryJobs(store),
@@ -45,6 +47,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     deadLetters: new MemoryDeadLetters(store),
     operations,
     tenants,
+    tiers,
     apiKeys: new MemoryApiKeys(store, tenants),
     calendars: new MemoryCalendars(store),
     artifacts: new MemoryArtifacts(store),

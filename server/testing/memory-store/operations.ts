@@ -60,7 +60,7 @@ export class MemoryOperations implements Operations {
       .toSorted((a, b) => compareText(b.operationId, a.operationId))
     const behind = before === null ? all : all.filter(({ operationId }) => operationId < before)
     return {
-      operations: structuredClone(behind.slice(0, limit)),
+      operations: behind.slice(0, limit).map(listed),
       more: behind.length > limit,
       total: Math.min(all.length, totalMax + 1),
     }
@@ -158,4 +158,9 @@ export class MemoryOperations implements Operations {
     const row = this.#store.operations.get(operationId)
     return row?.operation.tenantId === tenantId ? row : null
   }
+}
+
+/** The options of a trigger are a payload, which no list carries. */
+function listed(operation: Operation): Operation {
+  return structuredClone(operation.kind === 'trigger' ? { ...operation, options: {} } : operation)
 }

@@ -43,11 +43,11 @@ test('the log of an execution goes with it', async () => {
   const read = () => s.logs.read({ ...part, attempt: null, after: null, limit: 10 })
   await world.advance(1)
   prune()
-  assert.equal((await read()).length, 1)
+  assert.equal((await read()).lines.length, 1)
   await s.runAll()
   await world.advance(1)
   prune()
-  assert.deepEqual(await read(), [])
+  assert.deepEqual((await read()).lines, [])
 })
 
 test('a graph run goes once it has ended', async () => {

@@ -24,6 +24,8 @@ const weightDefault = 10
 
 export class MemoryQueue implements Queue {
   readonly #store: MemoryStore
+  /** How often more hosts waited than were asked for. */
+  #looks = 0
 
   constructor(store: MemoryStore) {
     this.#store = store
@@ -33,9 +35,11 @@ export class MemoryQueue implements Queue {
     const { claimable, weights } = this.#store
     const weightOf = (lane: string) => (lane === sharedLane ? 1 : (weights.get(lane) ?? weightDefault))
     const lanes = claimable.lanes(routes).slice(0, limit)
+    const hosts = claimable.hosts(routes)
+    const from = hosts.length > limit ? (this.#looks++ * limit) % hosts.length : 0
     return {
       lanes: lanes.map((lane) => ({ lane, weight: weightOf(lane) })),
-      hosts: claimable.hosts(routes).slice(0, limit),
+      hosts: [...hosts.slice(from), ...hosts.slice(0, from)].slice(0, limit),
     }
   }
 

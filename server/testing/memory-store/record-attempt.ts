@@ -21,14 +21,28 @@ interface Skip {
 export function cancelledEnd(
   store: MemoryStore,
   message: string,
-  said: Partial<Pick<RecordedEnd, 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview'>> = {},
+  said: Partial<
+    Pick<RecordedEnd, 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview' | 'usage'>
+  > = {},
 ): RecordedEnd {
   const { startedAt = null, finishedAt = store.now() } = said
-  const { durationMs = null, httpStatus = null, preview = null } = said
+  const { durationMs = null, httpStatus = null, preview = null, usage } = said
   const error = { type: 'CANCELLED', message } as const
   const times = { startedAt, finishedAt, durationMs }
-  return { outcome: 'cancelled', ...times, httpStatus, error, preview, final: true, deadReason: null }
+  const used = usage === undefined ? {} : { usage }
+  return {
+    outcome: 'cancelled',
+    ...times,
+    httpStatus,
+    error,
+    preview,
+    ...used,
+    final: true,
+    deadReason: null,
+  }
 }
+
+const unknownUsage = { cpuMs: null, bytesSent: null, bytesReceived: null }
 
 /** How an execution ends that is never let go. */
 export function skippedEnd(store: MemoryStore, skip: Skip): RecordedEnd {
@@ -64,6 +78,7 @@ export function recordAttempt(
     httpStatus: end.httpStatus,
     error: end.error,
     preview: end.preview,
+    usage: end.usage ? { ...unknownUsage, ...end.usage } : null,
     deadLetter: end.deadReason !== null,
     ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
     idempotencyKey: row.idempotencyKey,

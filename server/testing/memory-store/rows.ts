@@ -18,6 +18,7 @@ import type { FormerStatus, Worker, WorkerStatus, WorkerView } from '../../src/d
 import type { Calendars } from '../../src/domain/schedule/exclusions.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { DeadLetter } from '../../src/ports/dead-letters.ts'
+import type { UsageView } from '../../src/ports/executions.ts'
 import type { Reply } from '../../src/ports/requests.ts'
 import type { SortedSet } from './sorted-set.ts'
 
@@ -36,6 +37,8 @@ export interface JobRow {
   versions: Map<number, JobVersion>
   /** The author and time of each version. */
   made: Map<number, { at: EpochMs; by: string }>
+  /** When the parts that only an execution reads were dropped, by version. */
+  pruned: Map<number, EpochMs>
   cursor: CursorRow
   slots: Map<EpochMs, SlotRow>
   /** The row of the latest slot. */
@@ -167,6 +170,7 @@ export interface AttemptRow {
   httpStatus: number | null
   error: { type: ErrorType; message: string } | null
   preview: string | null
+  usage: UsageView | null
   deadLetter: boolean
   payloadOverride?: unknown
   idempotencyKey: string | null
@@ -176,8 +180,9 @@ export interface AttemptRow {
   skipMessage: string | null
 }
 
-export interface DeadLetterRow extends DeadLetter {
+export interface DeadLetterRow extends Omit<DeadLetter, 'payload'> {
   tenantId: string
+  payload?: unknown
   idempotencyKey: string
   slot: EpochMs
 }

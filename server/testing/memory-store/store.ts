@@ -121,6 +121,7 @@ export class MemoryStore {
       pause: null,
       versions: new Map([[version.version, version]]),
       made: new Map([[version.version, { at: createdAt, by: createdBy }]]),
+      pruned: new Map(),
       cursor,
       slots: new Map(),
       latest: null,

@@ -1,14 +1,24 @@
 // Tenants in memory. Their weights and history are looked up elsewhere: see MemoryStore.
 import { defaultTenantId, type Tenant, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { totalMax } from '../../src/ports/executions.ts'
-import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../src/ports/tenants.ts'
+import {
+  type CallLimit,
+  type NewTenant,
+  type TenantOutcome,
+  type TenantPage,
+  type Tenants,
+  type TenantUsage,
+  usageCountedMax,
+} from '../../src/ports/tenants.ts'
 import { firstTiers, unlimitedTier } from './first-tiers.ts'
+import { countActive } from './jobs.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
 export class MemoryTenants implements Tenants {
   readonly #store: MemoryStore
-  readonly #tiers = new Map<string, Tier>(firstTiers.map((tier) => [tier.tier, tier]))
+  /** Of MemoryTiers too. */
+  readonly tiers = new Map<string, Tier>(firstTiers.map((tier) => [tier.tier, tier]))
   readonly #tenants = new Map<string, Tenant>()
 
   constructor(store: MemoryStore) {
@@ -24,7 +34,7 @@ export class MemoryTenants implements Tenants {
 
   async create({ tenantId, name, tier }: NewTenant): Promise<TenantOutcome> {
     if (this.#isTaken(name, tenantId)) return 'name_taken'
-    const known = this.#tiers.get(tier)
+    const known = this.tiers.get(tier)
     if (known === undefined) return 'unknown_tier'
     const tenant = { tenantId, name, tier: known, createdAt: this.#store.now() }
     this.#tenants.set(tenantId, tenant)
@@ -33,6 +43,17 @@ export class MemoryTenants implements Tenants {
 
   async get(tenantId: string): Promise<Tenant | null> {
     return this.#tenants.get(tenantId) ?? null
+  }
+
+  /** Oldest first. */
+  onTier(name: string): Tenant[] {
+    const all = this.#tenants.values().filter(({ tier }) => tier.tier === name)
+    return [...all].toSorted((a, b) => compareText(a.tenantId, b.tenantId))
+  }
+
+  putTier(tier: Tier): void {
+    this.tiers.set(tier.tier, tier)
+    for (const tenant of this.onTier(tier.tier)) this.#tenants.set(tenant.tenantId, { ...tenant, tier })
   }
 
   async list({ before, limit }: { before: string | null; limit: number }): Promise<TenantPage> {
@@ -51,6 +72,19 @@ export class MemoryTenants implements Tenants {
     return Math.min(max, tenantIds.size)
   }
 
+  async callLimits(tenantIds: readonly string[]): Promise<CallLimit[]> {
+    return tenantIds.flatMap((tenantId) => {
+      const hostCallsPerSecond = this.#tenants.get(tenantId)?.tier.hostCallsPerSecond ?? null
+      return hostCallsPerSecond === null ? [] : [{ tenantId, hostCallsPerSecond }]
+    })
+  }
+
+  async usage(tenantId: string, { activeJobsMax }: Pick<Tier, 'activeJobsMax'>): Promise<TenantUsage> {
+    const used = countActive(this.#store, tenantId)
+    const most = activeJobsMax === null ? usageCountedMax : used
+    return { activeJobs: { total: Math.min(used, most), capped: used > most } }
+  }
+
   async change(
     tenantId: string,
     changes: { name?: string; tier?: string },
@@ -59,7 +93,7 @@ export class MemoryTenants implements Tenants {
     if (tenant === undefined) return 'not_found'
     const { name = tenant.name } = changes
     if (this.#isTaken(name, tenantId)) return 'name_taken'
-    const tier = changes.tier === undefined ? tenant.tier : this.#tiers.get(changes.tier)
+    const tier = changes.tier === undefined ? tenant.tier : this.tiers.get(changes.tier)
     if (tier === undefined) return 'unknown_tier'
     const changed = { ...tenant, name, tier }
     this.#tenants.set(tenantId, changed)

@@ -12,14 +12,17 @@ import { longMs } from '../../src/domain/queue/worker-shares.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Maintenance } from '../../src/ports/maintenance.ts'
+import { pageItemsBytesMax } from '../../src/ports/pages.ts'
 import {
   type HeldOfTenant,
   type RegisteredWorker,
   type WorkerCounts,
+  type WorkerPage,
   type WorkerQuery,
   type Workers,
   workersPerPage,
 } from '../../src/ports/workers.ts'
+import { boundedPage } from './bounded-page.ts'
 import { heldCount } from './claim.ts'
 import { forgetWorker } from './forget-worker.ts'
 import { reclaim } from './reclaim.ts'
@@ -35,12 +38,14 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     this.#store = of instanceof MemoryStore ? of : new MemoryStore(of)
   }
 
-  async register(worker: Worker): Promise<void> {
+  async register(worker: Worker, tenantMax = workersPerTenantMax): Promise<'registered' | 'too_many'> {
     const { leases } = this.#store
-    if (leases.has(worker.workerId)) return
+    if (leases.has(worker.workerId)) return 'registered'
+    if (worker.tenantId !== null && this.#countOf(worker.tenantId) >= tenantMax) return 'too_many'
     const now = this.#store.now()
     const fresh = { status: 'ACTIVE', currentLoad: 0, beats: 0, registeredAt: now, beatAt: now } as const
     leases.set(worker.workerId, { ...worker, ...fresh, batches: new Set(), live: new Set() })
+    return 'registered'
   }
 
   async beat(
@@ -59,6 +64,10 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     // As PostgreSQL's foreign keys have it.
     if (lease.batches.size + lease.live.size > 0) throw new Error(`worker ${workerId} still holds executions`)
     forgetWorker(this.#store, lease, 'LEFT')
+  }
+
+  #countOf(tenantId: string): number {
+    return [...this.#store.leases.values()].filter((one) => one.tenantId === tenantId).length
   }
 
   async watch(): Promise<Beat[]> {
@@ -82,13 +91,22 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
   }
 
   async list(query: WorkerQuery): Promise<WorkerView[]> {
-    const { tenantId, ours = false, status, after = null, limit = workersPerPage } = query
+    return this.#matching(query).slice(0, query.limit ?? workersPerPage)
+  }
+
+  async page(query: WorkerQuery & { bytesMax?: number }): Promise<WorkerPage> {
+    const { limit = workersPerPage, bytesMax = pageItemsBytesMax } = query
+    const bounds = { limit, bytesMax, payloads: false }
+    const { page, more } = boundedPage(this.#matching(query), bounds, (lean) => ({ lean, payload: null }))
+    return { workers: page.map(({ payload: _payload, ...worker }) => worker), more }
+  }
+
+  #matching({ tenantId, ours = false, status, after = null }: WorkerQuery): WorkerView[] {
     return [...this.#registered(), ...this.#shown()]
       .filter((one) => (ours ? one.tenantId === null : tenantId === null || one.tenantId === tenantId))
       .filter((one) => status === undefined || one.status === status)
       .filter(({ workerId }) => after === null || workerId > after)
       .toSorted((a, b) => compareText(a.workerId, b.workerId))
-      .slice(0, limit)
   }
 
   async find(tenantId: string, workerId: string): Promise<RegisteredWorker | null> {
@@ -111,11 +129,6 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
       capacity: alive.reduce((sum, one) => sum + one.capacity, 0),
       running: alive.reduce((sum, one) => sum + one.currentLoad, 0),
     }
-  }
-
-  async countRegistered(tenantId: string): Promise<number> {
-    const own = [...this.#store.leases.values()].filter((one) => one.tenantId === tenantId)
-    return Math.min(own.length, workersPerTenantMax)
   }
 
   async prune(limit: number): Promise<number> {

@@ -18,13 +18,16 @@ export const accessTables: readonly TableNote[] = [
   {
     table: 'tiers',
     purpose: 'The limits and the fair-share weight that tenants of a tier have.',
-    growth: 'four rows, made by migrations; the program adds none',
+    growth: 'four rows, made by migrations, and more made by operators: at most 100',
     retention: 'for ever',
     columns: {
       weight: 'share of the workers when several lanes have executions waiting',
       priority_best: 'the smallest priority number allowed; 1 is the most urgent',
       dead_letters: 'whether the tenant sees its dead letters; they are kept either way',
       requests_per_second: 'null: no limit',
+      host_calls_per_second: 'calls to one host; null: no limit',
+      active_jobs_max: 'null: no limit',
+      timeout_seconds_max: 'of an attempt; null: no limit',
     },
   },
   {

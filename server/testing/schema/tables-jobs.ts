@@ -14,11 +14,19 @@ export const jobTables: readonly TableNote[] = [
     },
   },
   {
-    table: 'job_versions',
+    table: 'active_jobs',
     purpose:
-      'Every definition that a job has had; append-only. json, not jsonb: a payload is sent byte for byte.',
-    growth: 'one row an edit',
+      'How many active jobs a tenant with a limit on them has. Locked by each change that makes one active.',
+    growth: 'one row a tenant with a limit',
     retention: 'for ever',
+    columns: { counted_at: 'when the jobs were last counted; since then `used` follows the changes' },
+  },
+  {
+    table: 'job_versions',
+    purpose: 'Every definition that a job has had. json, not jsonb: a payload is sent byte for byte.',
+    growth: 'one row an edit',
+    retention:
+      'the current one for ever; whole while an execution names it; else without payload until the history retention, at most 10,000 a job, and while a skip names it',
     columns: {
       anchor_at: 'the instant from which an interval is counted',
       route: 'the workers that may claim its executions: see domain/queue/route.ts',
@@ -26,9 +34,24 @@ export const jobTables: readonly TableNote[] = [
       timeout_seconds: 'a column of its own because every claim reads it',
       calendars: 'the calendars that its exclusions name',
       depends_on: '[{"job_id": …, "on": …}, …]; null: it depends on nothing',
+      lean_execution:
+        'the execution without its payload, for lists; null: it has none, or an older program wrote it',
+      payload_bytes:
+        'the length of the payload as JSON; 0: there is none; null: an older program wrote the version',
       implied_dst:
         'the fields of schedule that nobody gave; null: an older program wrote the version, see domain/jobs/clock-rule.ts',
       created_at: 'null: the first version, made with the job, or one older than migration 11',
+      pruned_at: 'its payload, metadata and description were dropped: see domain/jobs/kept-versions.ts',
+    },
+  },
+  {
+    table: 'version_notes',
+    purpose: 'Jobs whose versions maintenance looks at, to prune the ones that nothing names.',
+    growth: 'one row a job with earlier versions, or deleted',
+    retention: 'until nothing of the job is left to prune',
+    columns: {
+      after_version: 'the look goes on behind it',
+      due_at: 'since when; after a look a day later, until the next change',
     },
   },
   {

@@ -1,5 +1,5 @@
 // The request and the response. Both are shown as text only, regardless of their content.
-import type { Execution } from '@carillon/contract/execution.ts'
+import type { Attempt, Execution } from '@carillon/contract/execution.ts'
 import { EXECUTOR_FACTS, fieldsOf, targetOf } from '@carillon/contract/executors/list.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useState } from 'react'
@@ -7,7 +7,7 @@ import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
 import { Select } from '../../components/field.tsx'
 import { Card, Facts } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
-import { formatDuration, shortId } from '../../lib/format.ts'
+import { formatBytes, formatDuration, shortId } from '../../lib/format.ts'
 
 export function RequestCard({ execution, job }: { execution: Execution; job: JobDetails | undefined }) {
   const headers = headersOf(execution, job)
@@ -78,7 +78,7 @@ export function ResponseCard({ execution }: { execution: Execution }) {
       </Card>
     )
   }
-  const { http_status, error, response_preview, worker_id, duration_ms, outcome } = attempt
+  const { http_status, error, response_preview, worker_id, duration_ms, outcome, usage } = attempt
   const picker = attempts.length > 1 && (
     <Select
       aria-label="Of which attempt"
@@ -94,6 +94,7 @@ export function ResponseCard({ execution }: { execution: Execution }) {
           Outcome: <Status status={outcome} />,
           'HTTP status': http_status,
           Took: formatDuration(duration_ms),
+          ...usageFacts(usage),
           'Ran on': worker_id === null ? '–' : <span title={worker_id}>worker {shortId(worker_id)}</span>,
         }}
       />
@@ -111,6 +112,16 @@ export function ResponseCard({ execution }: { execution: Execution }) {
       )}
     </Card>
   )
+}
+
+/** Only the parts that are known: a call uses no CPU time of ours, a command sends nothing that we count. */
+function usageFacts(usage: Attempt['usage']): Record<string, string> {
+  const { cpu_ms = null, bytes_sent = null, bytes_received = null } = usage ?? {}
+  return {
+    ...(cpu_ms !== null && { 'CPU time': formatDuration(cpu_ms) }),
+    ...(bytes_sent !== null && { Sent: formatBytes(bytes_sent) }),
+    ...(bytes_received !== null && { Received: formatBytes(bytes_received) }),
+  }
 }
 
 /** Indented when it is whole JSON, else as it is: the preview may be cut. */

@@ -45,6 +45,7 @@ const attempt = (number: number, times: [string, string, string], outcome = 'fai
   http_status: 503,
   error: refused,
   response_preview: null,
+  usage: null,
 })
 
 test('one that succeeded says on which attempt, how long it took and how late it began', () => {

@@ -48,7 +48,7 @@ export function useLogLines(executionId: string, isEnded: boolean) {
           isOver = page.next_cursor === null
           const added = page.logs
           if (added.length > 0) setLines((before) => [...before, ...added].slice(-linesMax))
-        } while (!isOver && (again || page.logs.length === pageLines))
+        } while (!isOver && (again || page.logs.length > 0))
         setError(null)
         setRead(true)
       } catch (caught) {

@@ -76,6 +76,7 @@ function currentOf(
     http_status: null,
     error: null,
     response_preview: null,
+    usage: null,
     endMs: Math.max(nowMs, Date.parse(enqueued_at)),
   }
 }

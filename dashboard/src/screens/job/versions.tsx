@@ -7,12 +7,14 @@ import { Select } from '../../components/field.tsx'
 import { Empty, ErrorBox, Loading, PlainTable } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { ChangeList } from './change-list.tsx'
-import { changesBetween } from './diff.ts'
+import { type Change, changesBetween } from './diff.ts'
 
 type JobVersion = JobVersionList['versions'][number]
 
 export function Versions({ jobId }: { jobId: string }) {
-  const list = useList<JobVersion>(`/jobs/${jobId}/versions`, 'versions', { query: { limit: 50 } })
+  const list = useList<JobVersion>(`/jobs/${jobId}/versions`, 'versions', {
+    query: { limit: 50, include: 'payload' },
+  })
   const [chosen, setChosen] = useState<{ old?: number; young?: number }>({})
   if (list.error !== null) return <ErrorBox error={list.error} />
   if (list.isLoading) return <Loading />
@@ -48,8 +50,14 @@ export function Versions({ jobId }: { jobId: string }) {
           </p>
           <ChangeList
             label={`From version ${old.version} to ${young.version}`}
-            changes={changesBetween(old.job, young.job)}
+            changes={shownChanges(old, young)}
           />
+          {[old, young].filter(isPruned).map(({ version }) => (
+            <p key={version} className="dim">
+              The payload of version {version} is no longer kept, nor its headers, arguments, variables,
+              metadata and description: no execution that is kept has run it.
+            </p>
+          ))}
         </section>
       )}
       <PlainTable heads={['Version', 'When', 'By', 'What changed']}>
@@ -74,10 +82,31 @@ export function Versions({ jobId }: { jobId: string }) {
 }
 
 const fieldsMax = 4
+const prunedPaths = [
+  'description',
+  'metadata',
+  'execution.payload',
+  'execution.headers',
+  'execution.args',
+  'execution.env',
+]
+
+/** An older server prunes nothing. */
+function isPruned({ pruned_at: at }: JobVersion): boolean {
+  return (at ?? null) !== null
+}
+
+/** Without the parts that one of the two has lost: nothing is known of them. */
+function shownChanges(old: JobVersion, young: JobVersion): Change[] {
+  const changes = changesBetween(old.job, young.job)
+  if (!isPruned(old) && !isPruned(young)) return changes
+  return changes.filter(({ path }) => !prunedPaths.some((one) => path === one || path.startsWith(`${one}.`)))
+}
 
 function summary(one: JobVersion, before: JobVersion | undefined): string {
   if (before === undefined) return one.version === 1 ? 'created' : ''
-  const fields = [...new Set(changesBetween(before.job, one.job).map(({ path }) => path.split('.')[0]!))]
+  const fields = [...new Set(shownChanges(before, one).map(({ path }) => path.split('.')[0]!))]
   const more = fields.length > fieldsMax ? `, and ${fields.length - fieldsMax} more` : ''
+  if (fields.length === 0 && (isPruned(before) || isPruned(one))) return 'a value that is no longer kept'
   return fields.length === 0 ? 'a value that is not shown' : fields.slice(0, fieldsMax).join(', ') + more
 }

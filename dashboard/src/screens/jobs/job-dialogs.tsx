@@ -1,10 +1,13 @@
 // Actions on one job, from lists and from its own screen: run it now, pause it, resume it.
-import type { JobState } from '@carillon/contract/job.ts'
+import type { JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useState } from 'react'
+import { useGet } from '../../api/hooks.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { useOpenExecution } from '../../components/links.tsx'
+import { Waiting } from '../../components/page.tsx'
 import { serverNow } from '../../lib/now.ts'
 import { quote } from '../../lib/twin.ts'
 import { hourMs, minuteMs } from '../../lib/units.ts'
@@ -18,6 +21,18 @@ export interface JobNamed {
 interface DialogProps {
   job: JobNamed
   onClose(): void
+}
+
+/** For a row of a list, which lacks the payload of its job. */
+export function RunListedDialog({ job, onClose }: DialogProps) {
+  const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(job.job_id)}`)
+  if (found.data !== undefined)
+    return <RunNowDialog job={job} payload={found.data.execution.payload} onClose={onClose} />
+  return (
+    <Dialog title={`Run ${job.name} now`} onClose={onClose}>
+      <Waiting found={found} />
+    </Dialog>
+  )
 }
 
 /** `payload`: that of the job, to begin with. */

@@ -19,7 +19,7 @@ import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { BulkJobs } from './bulk-jobs.tsx'
-import { PauseDialog, ResumeDialog, RunNowDialog } from './job-dialogs.tsx'
+import { PauseDialog, ResumeDialog, RunListedDialog } from './job-dialogs.tsx'
 import { useLastRuns } from './last-runs.ts'
 import { Countdown, ScheduleText } from './schedule-cell.tsx'
 import { Tags } from './tags.tsx'
@@ -65,9 +65,7 @@ export function JobsScreen() {
         list={list}
         empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
       />
-      {asked?.action === 'run' && (
-        <RunNowDialog job={asked.job} payload={asked.job.execution.payload} onClose={close} />
-      )}
+      {asked?.action === 'run' && <RunListedDialog job={asked.job} onClose={close} />}
       {asked?.action === 'pause' && <PauseDialog job={asked.job} onClose={close} />}
       {asked?.action === 'resume' && <ResumeDialog job={asked.job} onClose={close} />}
     </Page>

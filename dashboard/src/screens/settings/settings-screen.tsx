@@ -1,4 +1,4 @@
-// Keys, tenants, the signing key, the settings of this browser, and the facts that the server reports.
+// Keys, tenants, tiers, usage, the signing key, the settings of this browser, and the facts that the server reports.
 import { useSession } from '../../api/session.ts'
 import { Page } from '../../components/page.tsx'
 import { Tabs } from '../../components/tabs.tsx'
@@ -8,6 +8,8 @@ import { ServerFacts } from './server-facts.tsx'
 import { SigningKeyCard } from './signing-key.tsx'
 import { Tenants } from './tenants.tsx'
 import { ThisBrowser } from './this-browser.tsx'
+import { Tiers } from './tiers.tsx'
+import { UsageCard } from './usage.tsx'
 import './settings.css'
 
 export function SettingsScreen() {
@@ -19,6 +21,12 @@ export function SettingsScreen() {
     isAdmin && { id: 'keys', name: 'API keys', panel: () => <ApiKeys session={session} /> },
     isAdmin && { id: 'signing', name: 'Signing key', panel: () => <SigningKeyCard /> },
     session.operator && { id: 'tenants', name: 'Tenants', panel: () => <Tenants /> },
+    session.operator && { id: 'tiers', name: 'Tiers', panel: () => <Tiers /> },
+    session.scopes.includes('read') && {
+      id: 'usage',
+      name: 'Usage',
+      panel: () => <UsageCard session={session} />,
+    },
     { id: 'browser', name: 'This session', panel: () => <ThisBrowser session={session} /> },
     { id: 'server', name: 'Server', panel: () => <ServerFacts /> },
   ].filter((tab) => tab !== false)

@@ -1,7 +1,7 @@
 // Tenants and the limits of their tier, for operators.
-import type { Tenant } from '@carillon/contract/tenant.ts'
+import type { Tenant, TenantChanged, TierList } from '@carillon/contract/tenant.ts'
 import { useState } from 'react'
-import { useList } from '../../api/hooks.ts'
+import { useGet, useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
@@ -9,15 +9,13 @@ import { type Column, DataTable, wideColumn } from '../../components/data-table.
 import { SelectField, TextField } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
-import { formatBytes, formatCount, plural } from '../../lib/format.ts'
-
-const tierNames = ['unlimited', 'free', 'pro', 'enterprise']
+import { excessText, limitsOf } from './tier-form.ts'
 
 export function Tenants() {
   const list = useList<Tenant>('/tenants', 'tenants')
   const may = useMay('admin')
   const [asked, setAsked] = useState<Tenant | 'new' | null>(null)
-  const known = [...new Set([...tierNames, ...list.items.map(({ tier }) => tier.name)])]
+  const known = useGet<TierList>('/tiers').data?.tiers.map(({ name }) => name) ?? ['unlimited']
   return (
     <>
       <div className="settings-head">
@@ -71,20 +69,6 @@ function columnsOf(onEdit: ((tenant: Tenant) => void) | null): (Column<Tenant> |
   ]
 }
 
-function limitsOf(tier: Tenant['tier']): string[] {
-  return [
-    tier.requests_per_second === null
-      ? 'requests unlimited'
-      : `${formatCount(tier.requests_per_second)} requests/s`,
-    `${plural(tier.history_days, 'day')} of history`,
-    `payload ${formatBytes(tier.payload_bytes_max)}`,
-    plural(tier.retries_max, 'retry', 'retries'),
-    `every ${tier.interval_seconds_min} s at most`,
-    `priority from ${tier.priority_best}`,
-    tier.dead_letters ? 'dead letters' : 'no dead letters',
-  ]
-}
-
 interface TenantDialogProps {
   tenant: Tenant | null
   tiers: readonly string[]
@@ -98,12 +82,17 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
   const body = { name: name.trim(), tier }
   const isSame = tenant !== null && tenant.name === body.name && tenant.tier.name === tier
   return (
-    <ConfirmDialog<Tenant>
+    <ConfirmDialog<TenantChanged>
       title={tenant === null ? 'New tenant' : `Change ${tenant.name}`}
       verb={tenant === null ? 'Make it' : 'Save'}
       twin={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
       disabled={body.name === '' || isSame}
-      done={(reply) => `The tenant ${reply.name} is on ${reply.tier.name}.`}
+      done={({ name, tier, exceeding = [] }) => {
+        const said = `The tenant ${name} is on ${tier.name}.`
+        return exceeding.length === 0
+          ? said
+          : `${said} Beyond its limits: ${exceeding.map(excessText).join('; ')}.`
+      }}
       invalidates={['/tenants']}
       onClose={onClose}
     >

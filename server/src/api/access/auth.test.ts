@@ -223,6 +223,48 @@ test('guesses sent at once are limited as well, and so are cookies', async (t) =
   assertProblem(await get('/api/v1/session', headers), 'RATE_LIMITED')
 })
 
+test('behind a trusted proxy, wrong keys are counted by the address of the client', async (t) => {
+  const { app } = await setupApp(t, { trustedProxies: ['127.0.0.1/32'] })
+  const guess = async (client: string, remoteAddress: string) => {
+    const headers = { ...bearer('nonsense'), 'x-forwarded-for': client }
+    const { statusCode } = await app.inject({ url: '/api/v1/jobs', headers, remoteAddress })
+    return statusCode
+  }
+  const guesses = (client: string, remoteAddress: string) =>
+    Promise.all(Array.from({ length: 41 }, () => guess(client, remoteAddress)))
+  assert.equal((await guesses('198.51.100.1', '127.0.0.1')).at(-1), 429)
+  assert.equal(await guess('198.51.100.2', '127.0.0.1'), 401)
+  // The client itself may write anything in front of the address that the proxy appended.
+  assert.equal(await guess('203.0.113.9, 198.51.100.1', '127.0.0.1'), 429)
+  // No proxy of ours: the header is the client's own invention.
+  assert.equal((await guesses('198.51.100.3', '192.0.2.7')).at(-1), 429)
+  assert.equal(await guess('198.51.100.4', '192.0.2.7'), 429)
+})
+
+test('all addresses of an IPv6 network share a bucket, and IPv4 addresses share none', async (t) => {
+  const { app } = await setupApp(t)
+  const guess = async (remoteAddress: string) => {
+    const { statusCode } = await app.inject({
+      url: '/api/v1/jobs',
+      headers: bearer('nonsense'),
+      remoteAddress,
+    })
+    return statusCode
+  }
+  const statuses: number[] = []
+  for (let n = 1; n <= 60; n++) statuses.push(await guess(`2001:db8:7::${n.toString(16)}`))
+  assert.equal(statuses.filter((status) => status === 401).length, 40)
+  assert.equal(await guess('2001:db8:7:1::1'), 401)
+  for (let n = 1; n <= 60; n++) assert.equal(await guess(`::ffff:198.51.100.${n}`), 401)
+})
+
+test('a client that begins with many requests at once is let in with all of them', async (t) => {
+  const { call, tenantId, ask } = await setup(t)
+  const { headers } = await addKey(call, tenantId)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => ask(headers)))
+  assert.deepEqual([...new Set(answers.map(({ statusCode }) => statusCode))], [200])
+})
+
 test('a right key takes nothing of the bucket of its address', async (t) => {
   const { call, tenantId, ask } = await setup(t)
   for (let i = 0; i < 60; i++) {

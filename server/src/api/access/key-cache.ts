@@ -48,6 +48,12 @@ export class KeyCache {
     this.#tenants.forget((tenant) => tenant.tenantId === tenantId)
   }
 
+  /** After a tier was changed. */
+  forgetTier(name: string): void {
+    this.#keys.forget((key) => key.tenant?.tier.tier === name)
+    this.#tenants.forget(({ tier }) => tier.tier === name)
+  }
+
   /** Nobody waits for it, and nothing is lost but a time when it fails. */
   noteUse(keyId: string): void {
     const nowMs = this.#deps.clock.monotonicMs()

@@ -2,9 +2,11 @@
 import {
   Tenant,
   TenantChange,
+  TenantChanged,
   TenantList,
   TenantListQuery,
   TenantRequest,
+  TenantUsage,
   tierDefault,
 } from '@carillon/contract/tenant.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -18,9 +20,12 @@ import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.
 import { readId } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
-import { aTenant } from './auth.ts'
+import { aTenant, type Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { TenantCensus } from './tenant-census.ts'
+import { excessOf } from './tier-excess.ts'
+import { toTier } from './tier-view.ts'
+import { toUsage } from './usage-view.ts'
 
 export interface TenantDeps extends WriteDeps, Pick<World, 'ids'>, Pick<StorePorts, 'tenants'> {
   keyCache: KeyCache
@@ -82,31 +87,55 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       answer: Tenant,
     }),
     async ({ caller, params }): Promise<Tenant> => {
-      const tenantId = readId(params.tenant_id)
-      const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
-      const tenant = visible ? await tenants.get(tenantId) : null
-      return toTenant(aTenant.found(tenant, params.tenant_id))
+      return toTenant(await findVisible(tenants, caller, params.tenant_id))
+    },
+  )
+
+  app.get<{ Params: TenantParams }>(
+    '/tenants/:tenant_id/usage',
+    route(tag, 'read', 'The usage of the limits of a tenant', {
+      description: 'A tenant sees its own; operators see all.',
+      querystring: {},
+      answer: TenantUsage,
+    }),
+    async ({ caller, params }): Promise<TenantUsage> => {
+      const tenant = await findVisible(tenants, caller, params.tenant_id)
+      return toUsage(tenant, await tenants.usage(tenant.tenantId, tenant.tier))
     },
   )
 
   app.patch<{ Params: TenantParams; Body: TenantChange }>(
     '/tenants/:tenant_id',
     writeRoute(tag, 'operator', 'Rename a tenant, or move it to another tier', {
-      description: 'Only for operators. Other servers see it within 5 s.',
+      description:
+        'Only for operators. Other servers see it within 5 s. After a change of the tier the answer names the limits that the tenant is beyond.',
       body: TenantChange,
-      answer: Tenant,
+      answer: TenantChanged,
       options: { onSend: forget },
     }),
     async (request, reply) => {
       const { params, body } = request
       const tenantId = aTenant.read(params.tenant_id)
-      return answerWrite<Tenant>(deps, request, reply, async (stores) => {
+      return answerWrite<TenantChanged>(deps, request, reply, async (stores) => {
         const outcome = await stores.tenants.change(tenantId, body)
         if (outcome === 'not_found') throw aTenant.notFound(tenantId)
-        return { status: 200, body: toTenant(requireWritten(outcome, body)) }
+        const tenant = requireWritten(outcome, body)
+        if (body.tier === undefined) return { status: 200, body: toTenant(tenant) }
+        const exceeding = excessOf(await stores.tiers.measure(tenantId, tenant.tier), tenant.tier)
+        return { status: 200, body: { ...toTenant(tenant), exceeding } }
       })
     },
   )
+}
+
+async function findVisible(
+  tenants: TenantDeps['tenants'],
+  caller: Caller,
+  given: string,
+): Promise<domain.Tenant> {
+  const tenantId = readId(given)
+  const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
+  return aTenant.found(visible ? await tenants.get(tenantId) : null, given)
 }
 
 function requireWritten(outcome: TenantOutcome, { name, tier }: TenantChange): domain.Tenant {
@@ -125,17 +154,7 @@ function toTenant({ tenantId, name, tier, createdAt }: domain.Tenant): Tenant {
   return {
     tenant_id: tenantId,
     name,
-    tier: {
-      name: tier.tier,
-      weight: tier.weight,
-      history_days: tier.historyDays,
-      payload_bytes_max: tier.payloadBytesMax,
-      retries_max: tier.retriesMax,
-      interval_seconds_min: tier.intervalSecondsMin,
-      priority_best: tier.priorityBest,
-      dead_letters: tier.deadLetters,
-      requests_per_second: tier.requestsPerSecond,
-    },
+    tier: toTier(tier),
     created_at: toRfc3339(createdAt),
   }
 }

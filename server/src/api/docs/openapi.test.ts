@@ -59,6 +59,9 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/sla',
     '/api/v1/tenants',
     '/api/v1/tenants/{tenant_id}',
+    '/api/v1/tenants/{tenant_id}/usage',
+    '/api/v1/tiers',
+    '/api/v1/tiers/{name}',
     '/api/v1/workers',
     '/api/v1/workers/claim',
     '/api/v1/workers/heartbeat',
@@ -67,6 +70,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/echo',
     '/livez',
     '/metrics',
+    '/proof',
     '/readyz',
   ])
   assert.deepEqual(document.paths['/api/v1/workers'].get.security, [{ bearer: [] }])

@@ -48,7 +48,7 @@ export class WatchedExecution {
       return []
     }
     const of = { tenantId: this.#tenantId, executionId: this.executionId, attempt: null }
-    const lines = await logs.read({ ...of, after: this.after, limit: linesMax })
+    const { lines, more } = await logs.read({ ...of, after: this.after, limit: linesMax })
     const said = JSON.stringify(await this.#shape(execution))
     const events = said === this.#said ? [] : [formatEvent('execution', said)]
     this.#said = said
@@ -57,7 +57,7 @@ export class WatchedExecution {
       const { attempt, line } = lines.at(-1)!
       this.after = { attempt, line }
     }
-    this.#done = lines.length < linesMax && !unended.includes(execution.status)
+    this.#done = !more && !unended.includes(execution.status)
     return events
   }
 

@@ -58,11 +58,16 @@ test('a dead letter shows its failure, and its execution is marked as a dead let
     graph_run_id: null,
   }
   assert.deepEqual((await call('GET', `/dead-letters/${executionId.toUpperCase()}`)).json(), letter)
-  assert.deepEqual((await call('GET', '/dead-letters')).json(), {
-    dead_letters: [letter],
-    oldest_at: letter.dlq_timestamp,
-    pagination: { limit: 50, total: 1, total_capped: false, next_cursor: null },
-  })
+  const { payload: _payload, ...listed } = letter
+  for (const [query, expected] of [
+    ['', listed],
+    ['?include=payload', letter],
+  ] as const)
+    assert.deepEqual((await call('GET', `/dead-letters${query}`)).json(), {
+      dead_letters: [expected],
+      oldest_at: letter.dlq_timestamp,
+      pagination: { limit: 50, total: 1, total_capped: false, next_cursor: null },
+    })
   const execution = (await call('GET', `/executions/${executionId}`)).json()
   assert.deepEqual([execution.status, execution.dead_letter], ['FAILED', true])
 })

@@ -10,6 +10,7 @@ import { toRfc3339OrNull } from '../../lib/time/epoch.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
+import { contentOf } from '../http/page-content.ts'
 import { named } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { readQueryWords } from '../http/words.ts'
@@ -29,6 +30,8 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
   app.get<{ Querystring: DeadLetterListQuery }>(
     '/dead-letters',
     route(tag, 'read', 'The dead letters, newest execution first', {
+      description:
+        'Payloads only with `include=payload`; `GET /dead-letters/{execution_id}` always has them.',
       querystring: DeadLetterListQuery,
       answer: DeadLetterList,
       options: { preValidation: readQueryWords(DeadLetterListQuery), preHandler: requireDeadLetters },
@@ -36,7 +39,10 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
     async ({ tenantId, query }): Promise<DeadLetterList> => {
       const before = readIdCursor('dead_letters', query)
       const filter = toLetterFilter(query)
-      const page = await deadLetters.list({ tenantId, filter, before, limit: limitOf(query) })
+      const page = await deadLetters.list({
+        ...{ tenantId, filter, before, limit: limitOf(query) },
+        ...contentOf(query),
+      })
       const next = behindLast(page, page.deadLetters, (one) => one.executionId)
       return {
         dead_letters: page.deadLetters.map(toDeadLetter),

@@ -8,6 +8,7 @@ import { type EpochMs, epochMs, toRfc3339, toRfc3339OrNull } from '../../lib/tim
 import type { DeadLetter } from '../../ports/dead-letters.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/executions.ts'
 import type { ParentResult } from '../../ports/graph-runs.ts'
+import { rawField } from '../http/raw-json.ts'
 import { toParents } from './parent-view.ts'
 
 export function toExecutionItem(one: ExecutionSummary): ExecutionItem {
@@ -80,7 +81,7 @@ export function toDeadLetter(one: DeadLetter): DeadLetterReply {
       message,
       http_status: httpStatus,
     })),
-    ...(one.payload === undefined ? {} : { payload: one.payload }),
+    ...rawField('payload', one.payload),
     edited_at: toRfc3339OrNull(one.editedAt),
     auto_redrive_at: toRfc3339OrNull(one.redriveAt),
     graph_run_id: one.runId,
@@ -104,6 +105,11 @@ function toAttempt(one: AttemptView): Attempt {
     http_status: one.httpStatus,
     error: errorOf(one),
     response_preview: one.preview,
+    usage: one.usage && {
+      cpu_ms: one.usage.cpuMs,
+      bytes_sent: one.usage.bytesSent,
+      bytes_received: one.usage.bytesReceived,
+    },
   }
 }
 

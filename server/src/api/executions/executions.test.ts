@@ -78,6 +78,7 @@ test('an execution is shown from pending to its end, with every attempt', async 
     http_status: 503,
     error,
     response_preview: 'busy',
+    usage: null,
   }
   assert.deepEqual(
     [retrying.status, retrying.retry_at, retrying.error, retrying.callback_response, retrying.attempts],

@@ -50,9 +50,11 @@ test('a log is followed while the execution runs, through its attempts, to its e
   const rest = await read(`?cursor=${none.next}`)
   assert.deepEqual(rest, { lines: ['2.0 d'], next: null })
   assert.deepEqual((await read('?attempt=2')).lines, ['2.0 d'])
-  const full = await read('?limit=4')
-  assert.equal(full.lines.length, 4)
-  assert.deepEqual(await read(`?limit=4&cursor=${full.next}`), { lines: [], next: null })
+  const most = await read('?limit=3')
+  assert.equal(most.lines.length, 3)
+  assert.deepEqual(await read(`?limit=3&cursor=${most.next}`), { lines: ['2.0 d'], next: null })
+  const all = await read('?limit=4')
+  assert.deepEqual([all.lines.length, all.next], [4, null], 'nothing is behind a full page')
 })
 
 test('each invalid query is refused by its parameter, and an unknown execution is not found', async (t) => {

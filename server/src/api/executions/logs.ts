@@ -29,8 +29,8 @@ export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): 
       const after = readPlace(query)
       // First the execution, then its lines: an execution that has ended by then has all of them written.
       const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
-      const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
-      const isAll = lines.length < limit && hasEnded(execution, attempt)
+      const { lines, more } = await logs.read({ tenantId, executionId, attempt, after, limit })
+      const isAll = !more && hasEnded(execution, attempt)
       return { logs: lines.map(toLogLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }
     },
   )

@@ -4,6 +4,7 @@ import { Operation } from '@carillon/contract/operation.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LetterFilter, NewOperation } from '../../domain/jobs/operation.ts'
 import { totalMax } from '../../ports/executions.ts'
+import { leanPage } from '../../ports/pages.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
@@ -100,7 +101,7 @@ interface AllOrder {
 
 async function redriveAll({ clock, ids }: RedriveDeps, { caller, filter, ratePerSecond, stores }: AllOrder) {
   const { tenantId, name: createdBy } = caller
-  const { total } = await stores.deadLetters.list({ tenantId, filter, before: null, limit: 1 })
+  const { total } = await stores.deadLetters.list({ tenantId, filter, before: null, limit: 1, ...leanPage })
   const operation: NewOperation = {
     operationId: ids.next(),
     tenantId,

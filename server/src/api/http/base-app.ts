@@ -1,6 +1,7 @@
 // An HTTP server with the bounds and refusals that every one of ours has: sizes, times, problem documents for every bad
 // request, 405 for a wrong method, 503 while it stops. It has no routes yet.
 import fastify, { type FastifyInstance } from 'fastify'
+import { readOpenFilesMax } from '../../lib/open-files.ts'
 import { requestFinished } from '../../telemetry/events.ts'
 import { type Answer, refuseWrongMethods } from './allowed-methods.ts'
 import { ApiError } from './api-error.ts'
@@ -17,6 +18,8 @@ export interface BaseAppOptions {
   wrapNotFound?: (notFound: Answer) => Answer
   /** The only names it answers to; null: to all. */
   hosts: OwnHosts | null
+  /** Networks whose X-Forwarded-For names the client. Default: the address of the connection is the client's. */
+  trustedProxies?: readonly string[]
 }
 
 const bodyBytesMax = 1024 * 1024
@@ -24,12 +27,15 @@ const headerBytesMax = 16 * 1024
 const requestMsMax = 30_000
 /** 10,000 workers of users wait for executions on one connection each, and beat and report on another. */
 const connectionsMax = 25_000
+/** Of the file descriptors of the process: clients that leave connections open must not take the ones of calls to targets. */
+const connectionsShare = 1 / 2
 const paramLengthMax = 256
 
 export function createBaseApp(options: BaseAppOptions): FastifyInstance {
-  const { isStopping, hosts, wrapNotFound = (one) => one } = options
+  const { isStopping, hosts, wrapNotFound = (one) => one, trustedProxies = [] } = options
   const app = fastify({
     bodyLimit: bodyBytesMax,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     requestTimeout: requestMsMax,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -46,7 +52,7 @@ export function createBaseApp(options: BaseAppOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
     clientErrorHandler: refuseConnection,
   })
-  app.server.maxConnections = connectionsMax
+  app.server.maxConnections = Math.min(connectionsMax, Math.floor(readOpenFilesMax() * connectionsShare))
   app.server.on('connect', refuseTunnel)
   app.server.on('checkExpectation', refuseExpectation)
   app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))

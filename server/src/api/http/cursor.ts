@@ -25,6 +25,7 @@ export interface PageQuery {
   limit?: number
   cursor?: string
   page?: number
+  include?: string
 }
 
 /** `before`: the id or the name of the last item, or for slots an instant. */
@@ -64,8 +65,11 @@ export function limitOf({ limit = pageLimitDefault }: PageQuery): number {
 
 /** How many items to pass over for the page that was asked for by number. */
 export function offsetOf(query: PageQuery): number {
-  const { page, cursor } = query
+  const { page, cursor, include } = query
   if (page === undefined) return 0
+  // Such a page may end early, and the items up to the next number would be passed over.
+  if (include !== undefined)
+    throw refuseField('page', 'cannot be given together with include: follow next_cursor')
   if (cursor !== undefined) throw refuseField('page', 'cannot be given together with cursor')
   const limit = limitOf(query)
   if (page * limit > pagedItemsMax) {

@@ -8,6 +8,7 @@ const served: ReadonlySet<string> = new Set([
   'GET /livez',
   'GET /readyz',
   'GET /metrics',
+  'GET /proof',
   'POST /api/v1/workers/heartbeat',
   'POST /api/v1/workers/report',
   'DELETE /api/v1/workers/:worker_id',

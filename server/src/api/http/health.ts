@@ -1,6 +1,8 @@
 // GET /livez: the process answers. GET /readyz: it can do its work now. GET /metrics: for Prometheus.
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { Live, Ready } from '@carillon/contract/health.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ApiError } from './api-error.ts'
 
 export interface HealthDeps {
   version: string
@@ -8,6 +10,8 @@ export interface HealthDeps {
   /** Each dependency by name: 'ok', or why not. */
   checkReady: () => Promise<Record<string, string>>
   metrics: { contentType: string; read: () => Promise<string> }
+  /** The bearer token that /metrics asks for; null: it is open. */
+  metricsToken: string | null
 }
 
 export function healthRoutes(app: FastifyInstance, deps: HealthDeps): void {
@@ -47,7 +51,16 @@ export function healthRoutes(app: FastifyInstance, deps: HealthDeps): void {
         },
       },
     },
-    async (_request, reply) =>
-      reply.header('content-type', deps.metrics.contentType).send(await deps.metrics.read()),
+    async (request, reply) => {
+      if (deps.metricsToken !== null) requireToken(request, deps.metricsToken)
+      return reply.header('content-type', deps.metrics.contentType).send(await deps.metrics.read())
+    },
   )
+}
+
+/** Hashes have one length, so the comparison takes the same time for every text. */
+function requireToken({ headers }: FastifyRequest, token: string): void {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  if (!timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${token}`)))
+    throw new ApiError('UNAUTHENTICATED', 'Metrics need the token of CARILLON_METRICS_TOKEN: Bearer TOKEN.')
 }

@@ -2,6 +2,7 @@
 // share theirs, and every app has the same ones.
 import { type SerializerFactory, SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { OnceByText } from '../../lib/once-by-text.ts'
+import { withRawJson } from './raw-json.ts'
 
 type Compile = ReturnType<SerializerFactory>
 
@@ -11,11 +12,11 @@ const compilers = new OnceByText<Compile>()
 export const buildSerializer: SerializerFactory = (externalSchemas, options) =>
   compilers.get(externalSchemas, () => {
     const compile = build(externalSchemas, options)
-    const serializers = new OnceByText<ReturnType<Compile>>()
+    const serializers = new OnceByText<ReturnType<typeof withRawJson>>()
     return (route) => {
-      let serialize: ReturnType<Compile> | undefined
+      let serialize: ReturnType<typeof withRawJson> | undefined
       return (answer) => {
-        serialize ??= serializers.get(route.schema, () => compile(route))
+        serialize ??= serializers.get(route.schema, () => withRawJson(compile(route)))
         return serialize(answer)
       }
     }

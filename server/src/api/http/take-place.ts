@@ -5,9 +5,9 @@ import { ApiError } from './api-error.ts'
 
 const retryAfterSeconds = 1
 
-/** `noun`: the places as a refusal names them, such as "claims waiting". */
-export function takePlace(shares: TenantShares, holder: PlaceHolder, noun: string): Place {
-  const taken = shares.take(holder)
+/** `noun`: the places as a refusal names them, such as "claims waiting". `count`: how many are taken as one. */
+export function takePlace(shares: TenantShares, holder: PlaceHolder, noun: string, count = 1): Place {
+  const taken = shares.take(holder, count)
   if (taken.kind === 'taken') return taken.place
   const after = { retryAfterSeconds }
   if (taken.kind === 'tenant_full')

@@ -4,16 +4,18 @@ import { connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { addKey, addTenant } from '../../../test/access.ts'
-import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
+import { assertProblem, operatorKey, setupApp, testWorker } from '../../../test/app.ts'
 import { packTar } from '../../../test/bundle.ts'
 import { until } from '../../../test/e2e/api.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 const bundle = gzipSync(packTar([{ path: 'main.js', content: 'export const run = () => 1' }]))
 const sha256 = hash('sha256', bundle)
+const [nobody, other] = ['0192abcd-ef01-7000-8000-000000000001', '0192abcd-ef01-7000-8000-000000000002']
 
 async function setup(t: TestContext) {
   const parts = await setupApp(t)
+  await parts.memory.leases.register(testWorker({ executors: ['http', 'artifact'] }))
   const put = (path: string, body: Buffer = bundle, headers: Record<string, string> = {}) =>
     parts.app.inject({
       method: 'PUT',
@@ -52,6 +54,28 @@ test('an artifact is put, replaced, shown and deleted', async (t) => {
   assert.equal((await call('DELETE', '/artifacts/my.job')).statusCode, 204)
   assertProblem(await call('GET', '/artifacts/my.job'), 'ARTIFACT_NOT_FOUND')
   assertProblem(await call('DELETE', '/artifacts/my.job'), 'ARTIFACT_NOT_FOUND')
+})
+
+test('an artifact is refused while no server runs artifacts; the ones that are there stay readable', async (t) => {
+  const { put, call, memory, world } = await setup(t)
+  assert.equal((await put('a')).statusCode, 201)
+  // A restart between an upload and the next one.
+  await memory.leases.unregister(testWorker().workerId)
+  assert.equal((await put('a')).statusCode, 200)
+  await memory.leases.register(testWorker({ workerId: nobody, executors: ['http', 'shell'] }))
+  const handlers = { tenantId: defaultTenantId, executors: ['worker', 'artifact'] } as const
+  await memory.leases.register(testWorker({ workerId: other, ...handlers }))
+  await world.advance(601_000)
+  for (const id of ['a', 'b']) assertProblem(await put(id), 'ARTIFACTS_OFF')
+  assert.equal((await call('GET', '/artifacts/a')).json().sha256, sha256)
+  assert.equal((await call('GET', '/artifacts')).json().pagination.total, 1)
+  assert.equal((await call('DELETE', '/artifacts/a')).statusCode, 204)
+})
+
+test('a server that runs artifacts takes one before its worker is registered', async (t) => {
+  const { call } = await setupApp(t, { runsArtifacts: true })
+  const headers = { 'content-type': 'application/gzip' }
+  assert.equal((await call('PUT', '/artifacts/a', '\u001f', headers)).json().code, 'INVALID_REQUEST')
 })
 
 test('a checksum that does not fit is refused, and one that fits is not', async (t) => {

@@ -16,7 +16,9 @@ import { route } from '../http/route.ts'
 import { takePlace } from '../http/take-place.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
-export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts'> {
+export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts' | 'workers'> {
+  /** Whether this server runs artifacts: its worker is registered a moment after the API answers. */
+  runsArtifacts: boolean
   /** Whether a second tenant exists. */
   isShared: () => boolean
 }
@@ -65,7 +67,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
     '/artifacts/:artifact_id',
     writeRoute(tag, 'write', 'Upload or replace a bundle', {
       description:
-        'A .tar.gz of at most 32 MiB. New attempts run it; attempts of a job that names another checksum fail.',
+        'A .tar.gz of at most 32 MiB. New attempts run it; attempts of a job that names another checksum fail. Refused while no server runs artifacts; one that has stopped counts for ten minutes, one that died for an hour.',
       params: {
         type: 'object',
         properties: { artifact_id: { type: 'string', ...artifactIdForm } },
@@ -86,7 +88,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
         200: { ...Artifact, description: 'It existed already; this is its new content.' },
         201: { ...Artifact, description: 'Created.' },
       },
-      options: { onRequest: boundUploads(deps.isShared) },
+      options: { onRequest: [requireRunner(deps), boundUploads(deps.isShared)] },
     }),
     async (request, reply) => {
       const { tenantId, caller, params, query } = request
@@ -123,6 +125,22 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       })
     },
   )
+}
+
+/**
+ * A bundle that nothing runs only takes room. Asked before the bundle arrives. A worker that is gone counts while it is
+ * shown, so that an upload is not refused during a restart.
+ */
+function requireRunner({ runsArtifacts, workers }: Pick<ArtifactDeps, 'runsArtifacts' | 'workers'>) {
+  return async () => {
+    if (runsArtifacts) return
+    const ours = await workers.list({ tenantId: null, ours: true })
+    if (ours.some(({ executors }) => executors.includes('artifact'))) return
+    throw new ApiError(
+      'ARTIFACTS_OFF',
+      'No server of this installation runs artifacts, so the bundle is not kept.',
+    )
+  }
 }
 
 function boundUploads(isShared: () => boolean) {

@@ -1,6 +1,7 @@
 // A job is created, by POST or by PUT.
 import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import { isLimited } from '../../domain/jobs/job.ts'
 import type { LaneChooser } from '../../domain/queue/lane.ts'
 import type { NewJob } from '../../ports/jobs.ts'
@@ -8,6 +9,7 @@ import type { WriteStores } from '../../ports/requests.ts'
 import { queueTopics, type WakeupTopic } from '../../ports/wakeup.ts'
 import type { World } from '../../ports/world.ts'
 import type { Caller } from '../access/auth.ts'
+import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { tagOf } from '../http/if-match.ts'
@@ -18,9 +20,11 @@ import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed } from './named-calendars.ts'
 import type { JobReading } from './other-spellings.ts'
 import { planJob } from './plan-new-job.ts'
+import type { CheckTarget } from './validate-execution.ts'
 
 export interface CreateDeps extends Pick<World, 'clock' | 'ids'> {
   lanes: LaneChooser
+  checkTarget: CheckTarget
 }
 
 export interface CreateOrder {
@@ -32,16 +36,18 @@ export interface CreateOrder {
 }
 
 export async function createJob(
-  { clock, ids, lanes }: CreateDeps,
+  { clock, ids, lanes, checkTarget }: CreateDeps,
   { caller, request, reading, stores }: CreateOrder,
 ): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
   const { tenantId, tier, name: by } = caller
   const calendars = await calendarsNamed(stores.calendars, tenantId, request.schedule)
   const now = clock.databaseNow()
   const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
-  const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars })
-  const created = await stores.jobs.create(job)
+  const context = { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars, checkTarget }
+  const job = planJob(request, context)
+  const created = await stores.jobs.create(job, tier)
   if (created === 'key_taken') return 'key_taken'
+  if (isActiveJobsRefusal(created)) throw refuseActiveJobs(tier, created)
   if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
   const warnings = await warningsOf(stores, job, { isNew: true })
   const body = { ...toJob(viewOf(job), { now, calendars }), ...withReadingWarnings(reading, warnings) }

@@ -227,3 +227,28 @@ test('a dry run warns of an artifact that is not there and of an executor that n
   assert.match(bundle, /^There is no artifact report/)
   assert.deepEqual(more, [])
 })
+
+test('a dry run of a tier names the tenants that it would put beyond a limit', async (t) => {
+  const { call, dump } = await setup(t)
+  const { name: _name, ...limits } = (await call('GET', '/tiers/unlimited')).json()
+  await call('POST', '/jobs', { ...request, key: 'l' })
+  const before = await dump()
+  const dry = await call('PUT', '/tiers/unlimited?dry_run=true', { ...limits, active_jobs_max: 1 })
+  assert.equal(dry.headers['x-dry-run'], 'true', dry.body)
+  const [tenant] = dry.json().exceeding
+  assert.deepEqual(tenant.limits, [{ limit: 'active_jobs_max', allowed: 1, used: 2, jobs: null }])
+  assert.equal(await dump(), before)
+})
+
+test('a dry run of a create beyond the limit of active jobs is refused, and counts nothing', async (t) => {
+  const { call, dump } = await setup(t)
+  const { name: _name, ...limits } = (await call('GET', '/tiers/unlimited')).json()
+  await call('PUT', '/tiers/unlimited', { ...limits, active_jobs_max: 2 })
+  const more = (key: string) => ({ ...request, key })
+  const before = await dump()
+  for (const key of ['l', 'm', 'n'])
+    assert.equal((await call('POST', '/jobs?dry_run=true', more(key))).statusCode, 200)
+  assert.equal(await dump(), before)
+  assert.equal((await call('POST', '/jobs', more('l'))).statusCode, 201)
+  assertProblem(await call('POST', '/jobs?dry_run=true', more('m')), 'TIER_LIMIT')
+})

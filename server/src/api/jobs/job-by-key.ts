@@ -2,8 +2,10 @@
 import { CreatedJob, JobRequest, jobKeyForm } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
+import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
@@ -97,7 +99,7 @@ async function create(deps: JobByKeyDeps, order: PutOrder, stores: WriteStores) 
 }
 
 async function replace(
-  { clock }: JobByKeyDeps,
+  { clock, checkTarget }: JobByKeyDeps,
   { caller, request, reading, ifMatch, ifNoneMatch }: PutOrder,
   { stores, jobId }: { stores: WriteStores; jobId: string },
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
@@ -107,13 +109,17 @@ async function replace(
   const dependsOn = dependenciesOf(request.depends_on)
   const named = await calendarsNamed(calendars, tenantId, request.schedule)
   let isStill = true
-  const job = await jobs.change({ tenantId, jobId, dependsOn }, (state) => {
-    isStill = state.status !== 'DELETED' && state.key === request.key
-    if (!isStill) return null
-    checkVersion(ifMatch, state)
-    return planEdit(state, request, { by, tier, calendars: named })
-  })
+  const job = await jobs.change(
+    { tenantId, jobId, activeJobsMax: tier.activeJobsMax, dependsOn },
+    (state) => {
+      isStill = state.status !== 'DELETED' && state.key === request.key
+      if (!isStill) return null
+      checkVersion(ifMatch, state)
+      return planEdit(state, request, { by, tier, checkTarget, calendars: named })
+    },
+  )
   if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'
+  if (isActiveJobsRefusal(job)) throw refuseActiveJobs(tier, job)
   if (isGraphRefusal(job)) throw refuseGraph(job, dependsOn)
   return {
     status: 200,

@@ -3,7 +3,9 @@
 import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import type { World } from '../../ports/world.ts'
+import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
 import { invalidRequest } from '../http/invalid-request.ts'
@@ -19,14 +21,17 @@ import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
 import { planEdit } from './plan-edit.ts'
 import { dependenciesOf } from './validate-dependencies.ts'
+import type { CheckTarget } from './validate-execution.ts'
 
-export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {}
+export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {
+  checkTarget: CheckTarget
+}
 
 const mergePatch = 'application/merge-patch+json'
 
 /** In a scope of its own: no other call takes a merge patch. */
 export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps): Promise<void> {
-  const { clock } = deps
+  const { clock, checkTarget } = deps
   app.addContentTypeParser<Buffer>(mergePatch, { parseAs: 'buffer' }, parseJsonBody)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
@@ -42,6 +47,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
     }),
     async (request, reply) => {
       const { tenantId, caller, body: patch } = request
+      const { activeJobsMax } = caller.tier
       const jobId = aJob.read(request.params.job_id)
       const precondition = readIfMatch(request)
       const given = patch['depends_on'] as JobRequest['depends_on'] | null
@@ -50,15 +56,17 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
         const { jobs, calendars } = stores
         const named = await calendarsNamed(calendars, tenantId, patch['schedule'] as JobRequest['schedule'])
         let key: string | undefined
-        const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
+        const job = await jobs.change({ tenantId, jobId, activeJobsMax, ...dependencies }, (state) => {
           if (state.status === 'DELETED') throw jobDeleted(jobId)
           checkVersion(precondition, state)
           const wanted = requireJob(applyPatch(state, patch))
           key = wanted.key
-          return planEdit(state, wanted, { by: caller.name, tier: caller.tier, calendars: named })
+          const { name: by, tier } = caller
+          return planEdit(state, wanted, { by, tier, checkTarget, calendars: named })
         })
         if (job === 'not_found') throw aJob.notFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
+        if (isActiveJobsRefusal(job)) throw refuseActiveJobs(caller.tier, job)
         if (isGraphRefusal(job)) throw refuseGraph(job, dependencies.dependsOn)
         return {
           status: 200,

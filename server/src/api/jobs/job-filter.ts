@@ -18,7 +18,7 @@ export function toJobFilter({ status, tag, q }: Pick<JobListQuery, 'status' | 't
 
 /** `place`: the pointer to the object that holds the filter, if it is not the query string. */
 export function toLetterFilter(
-  given: Omit<DeadLetterListQuery, 'limit' | 'cursor'>,
+  given: Omit<DeadLetterListQuery, 'limit' | 'cursor' | 'include'>,
   place = '',
 ): LetterFilter {
   const { job_id: jobId, reason, error_type: errorType } = given

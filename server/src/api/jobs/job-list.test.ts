@@ -97,3 +97,52 @@ test('each wrong question is refused by its parameter', async (t) => {
   const other = Buffer.from(JSON.stringify(['executions', '0192abcd-ef01-7000-8000-000000000001']))
   assertProblem(await ask(`cursor=${other.toString('base64url')}`), 'INVALID_CURSOR', 'cursor')
 })
+
+test('a list has payloads only if it is asked for them, and says which words it knows', async (t) => {
+  const jobs = ['a', null, undefined].map((payload) => ({ name: 'x', execution: { ...execution, payload } }))
+  const { call, list } = await setup(t, jobs)
+  const payloadsOf = (page: Page) =>
+    page.jobs.map((job) => (job as unknown as { execution: object }).execution)
+  const without = { type: 'http', method: 'POST', headers: {}, timeout_seconds: 300, ...execution }
+  assert.deepEqual(payloadsOf(await list()), [without, without, without])
+  assert.deepEqual(payloadsOf(await list('include=payload')), [
+    without,
+    { ...without, payload: null },
+    { ...without, payload: 'a' },
+  ])
+  for (const path of ['/jobs', '/dead-letters', '/jobs/01941f29-7c00-7000-8000-000000000000/versions'])
+    assertProblem(await call('GET', `${path}?include=everything`), 'INVALID_REQUEST', 'include')
+  assertProblem(await call('GET', '/jobs?include=payload&page=1'), 'INVALID_REQUEST', 'page')
+})
+
+test('a page of large payloads has at most 2 MiB, and its cursor goes on exactly there', async (t) => {
+  const parts = await setupApp(t)
+  const made: string[] = []
+  for (let n = 0; n < 200; n++) {
+    const payload = { n, text: 'é'.repeat(125_000) }
+    const answer = await parts.call('POST', '/jobs', {
+      name: 'large',
+      schedule: '@daily',
+      execution: { ...execution, payload },
+    })
+    assert.equal(answer.statusCode, 201, answer.body)
+    made.push(answer.json().job_id)
+  }
+  const seen: string[] = []
+  const sizes: number[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const answer = await parts.call('GET', `/jobs?limit=200&include=payload${cursor}`)
+    sizes.push(Buffer.byteLength(answer.body))
+    const { jobs, pagination } = answer.json()
+    for (const job of jobs) {
+      assert.equal(job.execution.payload.n, made.indexOf(job.job_id))
+      seen.push(job.job_id)
+    }
+    cursor = pagination.next_cursor === null ? null : `&cursor=${pagination.next_cursor}`
+  }
+  assert.deepEqual(seen, made.toReversed())
+  assert(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`)
+  assert.equal(sizes.length, 25)
+  assert(Buffer.byteLength((await parts.call('GET', '/jobs?limit=200')).body) < 300_000)
+})

@@ -6,18 +6,23 @@ import { calendarNames } from '../../domain/schedule/exclusions.ts'
 import { isObject } from '../../lib/is-object.ts'
 import type { World } from '../../ports/world.ts'
 import { findRefusals } from './validate-definition.ts'
+import type { CheckTarget } from './validate-execution.ts'
+
+export interface JobRuleDeps extends Pick<World, 'clock'> {
+  checkTarget: CheckTarget
+}
 
 /** No job is made, so its id matters to nothing. */
 const anyId = '00000000-0000-0000-0000-000000000000'
 
 /** For the routes with a job as their body. */
-export function jobRules({ clock }: Pick<World, 'clock'>): NonNullable<FastifyContextConfig['rules']> {
+export function jobRules({ clock, checkTarget }: JobRuleDeps): NonNullable<FastifyContextConfig['rules']> {
   return ({ body, caller, tenantId }, isSound) => {
     if (!isObject(body)) return []
     const request = body as unknown as JobRequest
     const { tier } = caller
     const anchorAt = clock.databaseNow()
-    const context = { jobId: anyId, tenantId, tier, version: 1, anchorAt, calendars: {} }
+    const context = { jobId: anyId, tenantId, tier, version: 1, anchorAt, calendars: {}, checkTarget }
     return findRefusals(
       request,
       context,

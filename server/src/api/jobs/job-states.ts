@@ -2,6 +2,7 @@
 import { JobState, PauseRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import {
   type ChangeRefusal,
   deleteJob,
@@ -13,6 +14,7 @@ import {
 import type { ChangeTarget } from '../../ports/jobs.ts'
 import type { WakeupTopic } from '../../ports/wakeup.ts'
 import type { World } from '../../ports/world.ts'
+import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../http/if-match.ts'
@@ -102,15 +104,17 @@ function answerChange(
   reply: FastifyReply,
   { decide, dependencies = {}, wake = ['changes'] }: StateChange,
 ): Promise<FastifyReply> {
-  const { tenantId } = request
+  const { tenantId, caller } = request
+  const { activeJobsMax } = caller.tier
   const jobId = aJob.read(request.params.job_id)
   const precondition = readIfMatch(request)
   return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
-    const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
+    const job = await jobs.change({ tenantId, jobId, activeJobsMax, ...dependencies }, (state) => {
       checkVersion(precondition, state)
       return requireChangeable(decide(state), jobId)
     })
     if (job === 'not_found' || job === 'key_taken') throw aJob.notFound(jobId)
+    if (isActiveJobsRefusal(job)) throw refuseActiveJobs(caller.tier, job)
     if (isGraphRefusal(job)) throw refuseGraph(job)
     return {
       status: 200,

@@ -68,3 +68,21 @@ test('a job that is not there, or is of another tenant, has no versions to show'
   await call('DELETE', `/jobs/${jobId}`)
   assert.equal((await call('GET', `/jobs/${jobId}/versions`)).statusCode, 200)
 })
+
+test('a pruned version says so, and keeps its schedule and policies', async (t) => {
+  const { call, memory, world } = await setupApp(t)
+  const execution = { ...given.execution, payload: { a: 1 } }
+  const { job_id: jobId } = (
+    await call('POST', '/jobs', { ...given, execution, metadata: { a: 'b' } })
+  ).json()
+  await call('PATCH', `/jobs/${jobId}`, { priority: 2 }, force)
+  await world.advance(120_000)
+  await memory.jobVersions.prune(100)
+  const answer = await call('GET', `/jobs/${jobId}/versions?include=payload`)
+  assert.equal(answer.statusCode, 200, answer.body)
+  const [now, before] = answer.json().versions
+  assert.deepEqual([now.pruned_at, now.job.execution.payload], [null, { a: 1 }])
+  assert.equal(before.pruned_at, '2026-01-01T00:02:00Z')
+  assert.deepEqual([before.job.metadata, 'payload' in before.job.execution], [{}, false])
+  assert.deepEqual([before.job.schedule, before.job.priority], [now.job.schedule, 5])
+})

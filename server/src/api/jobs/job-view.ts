@@ -17,8 +17,9 @@ import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339, toRfc3339OrNull } from '../../lib/time/epoch.ts'
-import type { NewJob } from '../../ports/jobs.ts'
+import type { ListedJob, NewJob } from '../../ports/jobs.ts'
 import type { JobStats } from '../../ports/rollups.ts'
+import { rawField } from '../http/raw-json.ts'
 
 /** Shown instead of the value of a header or a variable, and taken for it when a job is changed. */
 export const hiddenValue = '***'
@@ -44,6 +45,12 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     updated_by: job.updatedBy,
     partition_id: partitionOf(job.jobId),
   }
+}
+
+/** In a list: its payload, if there is one, is written as it is stored. */
+export function toListedJob({ payload, ...job }: ListedJob, context: ShapeContext): Job {
+  const shown = toJob(job, context)
+  return { ...shown, execution: { ...shown.execution, ...rawField('payload', payload) } }
 }
 
 /** A version of a job, in the form of a request that could have made it. */

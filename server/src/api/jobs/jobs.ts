@@ -7,6 +7,7 @@ import type { Rollups } from '../../ports/rollups.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import { limitOf, offsetOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
+import { contentOf } from '../http/page-content.ts'
 import { aJob } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { jobStatusWords, readQueryWords } from '../http/words.ts'
@@ -15,7 +16,7 @@ import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { spellingsText, takeJob } from './job-body.ts'
 import { toJobFilter } from './job-filter.ts'
 import { jobRules } from './job-rules.ts'
-import { toJob, toJobDetails } from './job-view.ts'
+import { toJobDetails, toListedJob } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
 
 export interface JobDeps extends CreateDeps, WriteDeps, Pick<StorePorts, 'jobs'> {
@@ -49,8 +50,10 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
           return created
         },
         // A job that runs after others changes their graph too, under a lock of the tenant that no other request should
-        // wait for.
-        (request.body.depends_on ?? []).length > 0 ? {} : { gather: { jobId: null } },
+        // wait for; a job that is counted holds the lock of the count.
+        (request.body.depends_on ?? []).length > 0 || request.caller.tier.activeJobsMax !== null
+          ? {}
+          : { gather: { jobId: null } },
       ),
   )
 
@@ -58,7 +61,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
     '/jobs',
     route(tag, 'read', 'The jobs, newest first', {
       description:
-        'All jobs by cursor, or the first 10,000 by page number. The status is read in any case; `scheduled` is ACTIVE, and `cancelled` is DELETED.',
+        'All jobs by cursor, or the first 10,000 by page number. Payloads only with `include=payload`; `GET /jobs/{job_id}` always has them. The status is read in any case; `scheduled` is ACTIVE, and `cancelled` is DELETED.',
       querystring: JobListQuery,
       answer: JobList,
       options: { preValidation: readQueryWords(JobListQuery, jobStatusWords) },
@@ -69,12 +72,12 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
       const before = readIdCursor('jobs', query)
       const filter = toJobFilter(query)
       const [page, { total, capped }] = await Promise.all([
-        jobs.list({ tenantId, filter, before, offset, limit }),
+        jobs.list({ tenantId, filter, before, offset, limit, ...contentOf(query) }),
         jobs.count(tenantId, filter),
       ])
       const context = { calendars: await calendarsOf(calendars, page.jobs), now: clock.databaseNow() }
       return {
-        jobs: page.jobs.map((job) => toJob(job, context)),
+        jobs: page.jobs.map((job) => toListedJob(job, context)),
         pagination: paginationOf('jobs', query, { total, capped, next: page.next }),
       }
     },

@@ -16,11 +16,13 @@ import type { ApiError } from '../http/api-error.ts'
 import { refuseField } from '../http/problem.ts'
 import { revealValues } from './job-patch.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
+import type { CheckTarget } from './validate-execution.ts'
 
 export interface EditContext {
   /** The name of the calling key. */
   by: string
   tier: Tier
+  checkTarget: CheckTarget
   /** The calendars that the request may name. Calendars that the job names already may stay. */
   calendars: Calendars
 }
@@ -40,11 +42,12 @@ export function planEdit(state: JobState, given: JobRequest, context: EditContex
 function defineAnew(
   state: JobState,
   request: JobRequest,
-  { tier, calendars: given }: EditContext,
+  { tier, calendars: given, checkTarget }: EditContext,
 ): DefinedJob {
   const { jobId, tenantId, anchorAt, now } = state
   const calendars = { ...emptyCalendars([state.schedule]), ...given }
-  const context = { jobId, tenantId, tier, version: state.version + 1, calendars }
+  const version = state.version + 1
+  const context = { jobId, tenantId, tier, version, calendars, checkTarget, former: state }
   const kept = withSameRule(state, defineJob(request, { ...context, anchorAt }))
   if (!hasNewInterval(state.schedule, kept.definition.schedule)) return kept
   return defineJob(request, { ...context, anchorAt: now })

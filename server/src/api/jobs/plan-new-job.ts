@@ -12,6 +12,7 @@ import { refuseField } from '../http/problem.ts'
 import { revealValues } from './job-patch.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 import { defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
+import type { CheckTarget } from './validate-execution.ts'
 
 export interface NewJobContext {
   jobId: string
@@ -22,15 +23,20 @@ export interface NewJobContext {
   now: EpochMs
   /** The calendars that the request may name. Default none. */
   calendars?: Calendars
+  /** Default: every target may be called. */
+  checkTarget?: CheckTarget
   /** Called when the job runs at once: its execution and lane. */
   enqueue: () => { executionId: string; lane: string }
 }
 
 /** Throws the refusal of an invalid request. */
 export function planJob(given: JobRequest, context: NewJobContext): NewJob {
-  const { jobId, tenantId, tier, now, calendars = {} } = context
+  const { jobId, tenantId, tier, now, calendars = {}, checkTarget = () => null } = context
   const request = revealValues(given, null)
-  const defined = defineJob(request, { jobId, tenantId, tier, version: 1, anchorAt: now, calendars })
+  const defined = defineJob(request, {
+    ...{ jobId, tenantId, tier, version: 1, anchorAt: now },
+    ...{ calendars, checkTarget },
+  })
   const { definition, compiled } = defined
   const slot = compiled === null ? null : firstSlot({ definition, compiled }, request, now)
   const isImmediate = definition.schedule.type === 'IMMEDIATE'

@@ -17,12 +17,10 @@ import { escapePointer, refuseField } from '../http/problem.ts'
 import { Refusals } from '../http/refusals.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 import { dependenciesOf } from './validate-dependencies.ts'
-import { defineExecution } from './validate-execution.ts'
+import { defineExecution, type ExecutionContext } from './validate-execution.ts'
 
-export interface DefinitionContext {
+export interface DefinitionContext extends ExecutionContext {
   jobId: string
-  tenantId: string
-  tier: Tier
   version: number
   /** Where an interval without a start begins. */
   anchorAt: EpochMs
@@ -99,11 +97,11 @@ function defineParts(
   context: DefinitionContext,
   { refusals, isSound }: { refusals: Refusals; isSound: (pointer: string) => boolean },
 ): { [Part in keyof DefinedParts]: DefinedParts[Part] | undefined } {
-  const { tier } = context
+  const { tier, former = null } = context
   const defaults = defaultsOf(tier)
   const define = <T>(pointer: string, make: () => T) =>
     isSound(pointer) ? refusals.attempt(make) : undefined
-  const execution = define('/execution', () => defineExecution(request.execution, tier))
+  const execution = define('/execution', () => defineExecution(request.execution, context))
   define('/metadata', () => checkMetadata(request))
   const dependsOn = define('/depends_on', () => dependenciesOf(request.depends_on))
   const scheduled = dependsOn && define('/schedule', () => defineSchedule(request, dependsOn, context))
@@ -112,7 +110,14 @@ function defineParts(
     refusals.attempt(() => checkJitter(jitterSeconds, scheduled))
   const retryPolicy = define('/retry_policy', () => retryPolicyOf(request, tier))
   const priority = define('/priority', () => request.priority ?? defaults.priority)
-  const judged = { request, maxRetries: retryPolicy?.max_retries, priority, compiled: scheduled?.compiled }
+  const judged = {
+    request,
+    maxRetries: retryPolicy?.max_retries,
+    priority,
+    timeoutSeconds: execution?.timeout_seconds,
+    compiled: scheduled?.compiled,
+    former,
+  }
   for (const refusal of tierRefusals(tier, judged)) refusals.add(refusal)
   return { execution, dependsOn, scheduled, jitterSeconds, retryPolicy, priority }
 }

@@ -16,6 +16,7 @@ test('operators see which scheduler holds which partition', async (t) => {
   const list = (await call('GET', '/partitions')).json()
   assert.equal(list.partitions.length, 64)
   assert.deepEqual(list.history_processes, [first])
+  assert.deepEqual(list.row_security, { active: true, reason: null, remedy: null })
   assert.deepEqual(list.partitions.slice(0, 3), [
     { partition_id: 0, scheduler_id: first },
     { partition_id: 1, scheduler_id: null },

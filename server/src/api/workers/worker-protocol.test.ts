@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { addKey, addTenant } from '../../../test/access.ts'
-import { assertProblem, setupApp } from '../../../test/app.ts'
+import { assertProblem, setupApp, testWorker } from '../../../test/app.ts'
 import { markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
+import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { attemptFinished } from '../../telemetry/events.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
@@ -335,9 +336,10 @@ test("a tenant sees its own workers, and speaks for no other's", async (t) => {
 
 test('a tenant has a bounded number of workers', async (t) => {
   const { call, memory } = await setup(t)
-  memory.workers.countRegistered = async () => 9_999
+  const tenantId = defaultTenantId
+  for (let at = 1; at < 10_000; at++)
+    await memory.leases.register(testWorker({ workerId: `${at}`, tenantId }))
   assert.equal((await call('POST', '/workers', { handlers: ['a'] })).statusCode, 201)
-  memory.workers.countRegistered = async () => 10_000
   assertProblem(await call('POST', '/workers', { handlers: ['a'] }), 'TOO_MANY_WORKERS')
 })
 

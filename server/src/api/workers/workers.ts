@@ -50,12 +50,12 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
       const of = { tenantId: caller.operator ? null : tenantId }
       const { status, limit = workersPerPage } = query
       const after = readIdCursor('workers', query)
-      const page = { after, limit: limit + 1, ...(status === undefined ? {} : { status }) }
-      const found = await workers.list({ ...of, ...page })
+      const wanted = { after, limit, ...(status === undefined ? {} : { status }) }
+      const page = await workers.page({ ...of, ...wanted })
       const { active, draining, silent, deadLastHour, capacity, running } = await workers.count(of)
-      const last = found.length > limit ? found[limit - 1]! : null
+      const last = page.more ? page.workers.at(-1)! : null
       return {
-        workers: found.slice(0, limit).map(toItem),
+        workers: page.workers.map(toItem),
         counts: { active, draining, dead_last_hour: silent + deadLastHour, capacity, running },
         next_cursor: last === null ? null : writeCursor('workers', last.workerId),
       }
@@ -72,11 +72,8 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
       response: { 201: Registered },
     }),
     async ({ tenantId, body, ip }, reply): Promise<Registered> => {
-      if ((await workers.countRegistered(tenantId)) >= workersPerTenantMax) {
-        throw new ApiError('TOO_MANY_WORKERS', `The tenant has ${workersPerTenantMax} workers already.`)
-      }
       const workerId = ids.next()
-      await leases.register({
+      const outcome = await leases.register({
         workerId,
         tenantId,
         host: body.host ?? ip,
@@ -87,6 +84,9 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
         handlers: sortedOnce(body.handlers),
         capacity: body.capacity ?? capacityDefault,
       })
+      if (outcome === 'too_many') {
+        throw new ApiError('TOO_MANY_WORKERS', `The tenant has ${workersPerTenantMax} workers already.`)
+      }
       workerRegistered.emit({ workerId })
       reply.code(201)
       return {

@@ -84,3 +84,16 @@ export function keepLines(
   }
   return { lines: kept, bytes }
 }
+
+/** Of a line in an answer besides its text: the names of its fields, its numbers and its instant. */
+const shownLineBytes = 128
+
+/** The first lines that fit, as JSON, into so many bytes; one at least, if there are any. */
+export function fitLines<Line extends LogLine>(lines: readonly Line[], bytesMax: number): Line[] {
+  let bytes = 0
+  const over = lines.findIndex(({ message }, index) => {
+    bytes += shownLineBytes + Buffer.byteLength(JSON.stringify(message))
+    return index > 0 && bytes > bytesMax
+  })
+  return over === -1 ? [...lines] : lines.slice(0, over)
+}

@@ -24,10 +24,21 @@ export interface AttemptEnd {
   error: AttemptError | null
   /** Head of the response, or of the result as JSON. */
   preview: string | null
+  /** Absent: not known. */
+  usage?: Usage
   /** When the next attempt may start; null: this was the last one. */
   retryAt: EpochMs | null
   /** Why it goes to the dead letters; null: it does not. */
   deadReason: DeadReason | null
+}
+
+/** The use of an attempt. A part that is not known, or does not apply, is absent. */
+export interface Usage {
+  /** CPU time of all processes of a command or a bundle. */
+  cpuMs?: number
+  /** Bytes of an HTTP request and of its answer, with their heads and framing. TLS adds more. */
+  bytesSent?: number
+  bytesReceived?: number
 }
 
 export interface AttemptError {
@@ -58,7 +69,10 @@ export const progressTextLengthMax = 255
 
 /** The report on an attempt from the process that ran it. */
 export interface AttemptReport
-  extends Pick<AttemptEnd, 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview' | 'error'> {
+  extends Pick<
+    AttemptEnd,
+    'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview' | 'usage' | 'error'
+  > {
   /** The runner says that trying again is no use. */
   isFinal?: boolean
   /** No next attempt before so long. */
@@ -77,7 +91,7 @@ export interface AttemptContext {
 }
 
 export function endAttempt(word: AttemptReport, context: AttemptContext): AttemptEnd {
-  const { startedAt, finishedAt, durationMs, httpStatus, preview, error } = word
+  const { startedAt, finishedAt, durationMs, httpStatus, preview, usage, error } = word
   const end: AttemptEnd = {
     outcome: 'succeeded',
     startedAt,
@@ -89,6 +103,7 @@ export function endAttempt(word: AttemptReport, context: AttemptContext): Attemp
     retryAt: null,
     deadReason: null,
   }
+  if (usage !== undefined) end.usage = usage
   if (error === null) return end
   end.outcome = isTimeout(error.type) ? 'timed_out' : 'failed'
   const { retryPolicy, now, random, totalDeadline } = context

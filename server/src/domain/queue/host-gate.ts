@@ -71,10 +71,9 @@ export function hostOfKey(name: string): string {
   return end === -1 ? name : name.slice(0, end)
 }
 
-/** The tenant of a name; null: it has none. */
+/** The tenant of a name; null: it has none. A further word says why executions wait: see `rateKeyOf`. */
 export function tenantOfKey(name: string): string | null {
-  const end = name.indexOf(' ')
-  return end === -1 ? null : name.slice(end + 1)
+  return name.split(' ', 2)[1] ?? null
 }
 
 /**

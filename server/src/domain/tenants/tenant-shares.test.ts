@@ -62,3 +62,25 @@ test('whether tenants share is not asked before a quarter is used', () => {
   takeMany(shares, a, 1)
   assert.equal(asked, 1)
 })
+
+test('several places are taken and left as one, or none of them', () => {
+  const shares = new TenantShares({ placesMax: 20, isShared: () => true })
+  const taken = shares.take(a, 4)
+  assert(taken.kind === 'taken')
+  assert.deepEqual(kindsOf([shares.take(a, 2), shares.take(a, 1), shares.take(a, 1)]), [
+    'tenant_full',
+    'taken',
+    'tenant_full',
+  ])
+  taken.place.leave()
+  assert.equal(shares.take(a, 4).kind, 'taken')
+})
+
+test('places that are held are never refused, and count', () => {
+  const shares = new TenantShares({ placesMax: 20, isShared: () => true })
+  const place = shares.hold(a, 30)
+  assert.equal(shares.take(a).kind, 'tenant_full')
+  assert.equal(shares.take({ ...a, tenantId: 'b' }).kind, 'server_full')
+  place.leave()
+  assert.equal(shares.take(a, 5).kind, 'taken')
+})

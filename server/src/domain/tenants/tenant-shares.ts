@@ -41,28 +41,36 @@ export class TenantShares {
     this.#isShared = isShared
   }
 
-  take({ tenantId, operator }: PlaceHolder): PlaceTaken {
-    const isFull = this.#ofTenants + this.#ofOperators >= this.placesMax
-    if (operator) {
-      if (isFull) return { kind: 'server_full' }
-      this.#ofOperators += 1
-      return { kind: 'taken', place: placeOf(() => this.#leaveOperator()) }
+  /** `count`: places that are taken as one. */
+  take(holder: PlaceHolder, count = 1): PlaceTaken {
+    const { tenantId, operator } = holder
+    const isFull = this.#ofTenants + this.#ofOperators + count > this.placesMax
+    if (!operator) {
+      const ofTenant = (this.#byTenant.get(tenantId) ?? 0) + count
+      if (ofTenant > this.shareMax && this.#isShared()) return { kind: 'tenant_full' }
     }
-    const ofTenant = this.#byTenant.get(tenantId) ?? 0
-    if (ofTenant >= this.shareMax && this.#isShared()) return { kind: 'tenant_full' }
-    if (isFull || this.#ofTenants >= this.tenantsMax) return { kind: 'server_full' }
-    this.#ofTenants += 1
-    this.#byTenant.set(tenantId, ofTenant + 1)
-    return { kind: 'taken', place: placeOf(() => this.#leaveTenant(tenantId)) }
+    if (isFull || (!operator && this.#ofTenants + count > this.tenantsMax)) return { kind: 'server_full' }
+    return { kind: 'taken', place: this.hold(holder, count) }
   }
 
-  #leaveOperator(): void {
-    this.#ofOperators -= 1
+  /** Of things that are there already: never refused, and counted when others are taken. */
+  hold({ tenantId, operator }: PlaceHolder, count: number): Place {
+    if (operator) {
+      this.#ofOperators += count
+      return placeOf(() => this.#leaveOperator(count))
+    }
+    this.#ofTenants += count
+    this.#byTenant.set(tenantId, (this.#byTenant.get(tenantId) ?? 0) + count)
+    return placeOf(() => this.#leaveTenant(tenantId, count))
   }
 
-  #leaveTenant(tenantId: string): void {
-    this.#ofTenants -= 1
-    const left = this.#byTenant.get(tenantId)! - 1
+  #leaveOperator(count: number): void {
+    this.#ofOperators -= count
+  }
+
+  #leaveTenant(tenantId: string, count: number): void {
+    this.#ofTenants -= count
+    const left = this.#byTenant.get(tenantId)! - count
     if (left === 0) this.#byTenant.delete(tenantId)
     else this.#byTenant.set(tenantId, left)
   }

@@ -7,6 +7,9 @@ export const defaultTenantId = '00000000-0000-7000-8000-000000000001'
 /** How long the hot history reaches at most: the longest retention of any tier. */
 export const historyDaysMax = 365
 
+/** Tiers of an installation. */
+export const tiersMax = 100
+
 export interface Tenant {
   tenantId: string
   name: string
@@ -29,4 +32,10 @@ export interface Tier {
   deadLetters: boolean
   /** Of the API. Null: as many as it likes. */
   requestsPerSecond: number | null
+  /** Calls to one host, all its ports together. Null: as many as it likes. */
+  hostCallsPerSecond: number | null
+  /** Jobs that are active, or paused with an end. Null: as many as it likes. */
+  activeJobsMax: number | null
+  /** Of an attempt. Null: as long as any job may have. */
+  timeoutSecondsMax: number | null
 }

@@ -174,6 +174,12 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'target_busy',
   ],
   [
+    under({ ...ready, host: 'example.com 01a1ef11-9bde-7000-b7cf-8026c46b3306 rate' }),
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its tenant calls example.com as often in a second as its tier allows (host_calls_per_second).',
+    'PENDING',
+    'target_rate',
+  ],
+  [
     under(ready),
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z and is in the queue of the workers.',
     'PENDING',

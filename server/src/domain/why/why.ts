@@ -4,6 +4,7 @@ import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { JobView } from '../jobs/job.ts'
+import { isRateKey } from '../queue/call-rates.ts'
 import { hostOfKey } from '../queue/host-gate.ts'
 import { suspectHost } from '../queue/route.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
@@ -102,6 +103,10 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   if (one.host === suspectHost) {
     const alone = 'it was lost with its worker before, so it waits for a worker that runs no other suspect'
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
+  }
+  if (one.host !== null && isRateKey(one.host)) {
+    const often = `its tenant calls ${shorten(hostOfKey(one.host))} as often in a second as its tier allows`
+    return told(`It waits: ${nameOf(one)} ${since}, but ${often} (host_calls_per_second).`, 'target_rate')
   }
   if (one.host !== null) {
     const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`

@@ -36,7 +36,7 @@ async function setup(t: TestContext, { answer, hosts = '', search = [], dotsMin 
   return { names, resolve, questions, clock, conf }
 }
 
-const one = (ttl = 300): DnsAnswer => ({ addresses: ['192.0.2.1'], ttl })
+const one = (ttl = 300) => ({ addresses: ['192.0.2.1'], ttl })
 const isNamed = (code: string, text: RegExp) => (error: Error & { code?: string }) =>
   error.code === code && text.test(error.message)
 
@@ -149,6 +149,14 @@ test('IPv4 addresses that come late are waited for: a machine may reach no other
   assert.deepEqual(await resolve('target.test'), addresses)
 })
 
+test('a name server that takes a second and a half is waited for, also after fast answers to another tenant', async (t) => {
+  const { resolve } = await setup(t, {
+    answer: (name) => ({ ...one(), ...(name.startsWith('slow') && { afterMs: 1_500 }) }),
+  })
+  for (let n = 0; n < 50; n++) await resolve(`${n}.fast.test`, 'a')
+  assert.deepEqual(await resolve('slow.test', 'b'), ['192.0.2.1'])
+})
+
 test('connections to a name with several addresses begin with each in turn', async (t) => {
   const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::7', '2001:db8::8']
   const { names, questions } = await setup(t, { answer: () => ({ addresses, ttl: 60 }) })
@@ -234,7 +242,11 @@ async function setupCalls(t: TestContext, scene: Scene) {
   await once(server, 'listening')
   cleanUp(t, () => server.close())
   cleanUp(t, () => server.closeAllConnections())
-  const guard = createTargetGuard({ kind: 'allow' }, (tenantId, name) => names.resolve(tenantId, name))
+  const guard = createTargetGuard({
+    privateTargets: { kind: 'allow' },
+    resolveName: (tenantId, name) => names.resolve(tenantId, name),
+    ownTenantId: 'own',
+  })
   const client = new HttpClient(realTimers, () => performance.now(), { guard })
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const { port } = server.address() as AddressInfo

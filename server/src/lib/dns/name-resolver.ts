@@ -1,10 +1,9 @@
 // The addresses of names, for calls to targets: the hosts file first, then DNS. An answer is remembered for a while, a name is asked
 // for once at a time however many calls want it, and the questions of one tenant never hold up another's.
 import type { LookupAddress } from 'node:dns'
-import type { Resolver } from 'node:dns/promises'
 import type { Timers } from '../../ports/timers.ts'
 import { RecentMap } from '../recent-map.ts'
-import { askName, createResolver, type NameAnswer, NameError } from './ask-name.ts'
+import { askName, type NameAnswer, NameError, type Question } from './ask-name.ts'
 import { findHost, type Hosts, parseHosts } from './hosts-file.ts'
 import { type PlacesOptions, QuestionPlaces } from './question-places.ts'
 import { parseResolvConf, type ResolvConf } from './resolv-conf.ts'
@@ -51,8 +50,8 @@ export class NameResolver implements Disposable {
   readonly #underWay = new Map<string, Promise<Addresses>>()
   /** By tenant and name: a question that waits for a place waits among its tenant's. */
   readonly #waiting = new Map<string, Promise<Addresses>>()
-  #resolver: Resolver
-  #resolverConf: ResolvConf
+  /** Under way: their places are not free again. */
+  readonly #questions = new Set<Question>()
   #isClosed = false
   #turn = 0
 
@@ -63,8 +62,6 @@ export class NameResolver implements Disposable {
     this.#hosts = options.hosts ?? watch('/etc/hosts', parseHosts, nowMs)
     this.#conf = options.conf ?? watch('/etc/resolv.conf', parseResolvConf, nowMs)
     this.#places = new QuestionPlaces(nowMs, { ...defaultPlaces, ...options.places })
-    this.#resolverConf = this.#conf()
-    this.#resolver = createResolver(this.#resolverConf)
   }
 
   /** At least one address, or it rejects with a NameError. */
@@ -79,7 +76,7 @@ export class NameResolver implements Disposable {
   /** Ends the questions under way, with an error. */
   [Symbol.dispose](): void {
     this.#isClosed = true
-    this.#resolver.cancel()
+    for (const { cancel } of this.#questions) cancel()
   }
 
   /** Null: it has to be asked for. */
@@ -115,12 +112,10 @@ export class NameResolver implements Disposable {
   }
 
   #start(name: string, resolve: (addresses: Promise<Addresses>) => void): Promise<unknown> {
-    const conf = this.#conf()
-    if (conf !== this.#resolverConf) {
-      this.#resolverConf = conf
-      this.#resolver = createResolver(conf)
-    }
-    const { answer, settled } = askName({ timers: this.#timers, resolver: this.#resolver, conf }, name)
+    const question = askName({ timers: this.#timers, conf: this.#conf() }, name)
+    const { answer, settled } = question
+    this.#questions.add(question)
+    void settled.then(() => this.#questions.delete(question))
     const addresses = answer.then(
       (found) => this.#remember(name, found),
       (error) => this.#rememberFailure(name, error as NameError),

@@ -48,7 +48,7 @@ async function serve(t: TestContext, server: Server) {
     for (const socket of open) socket.destroy()
   })
   const client = new HttpClient(realTimers, () => performance.now(), {
-    guard: { checkOrigin: () => null, lookupOf: () => lookup },
+    guard: { checkTarget: () => null, lookupOf: () => lookup, tellsDetail: () => true },
   })
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (host: string, change: Partial<HttpRequest> = {}) =>

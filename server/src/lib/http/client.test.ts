@@ -52,6 +52,37 @@ test('a call brings the request over and the answer back', async (t) => {
   assert.equal(Buffer.from(outcome.preview).toString(), 'POST /hook?a=1 application/json {"n":1}')
 })
 
+test('every byte of a call is counted once, also of a second one on the connection and of one that fails', async (t) => {
+  const asked: number[] = []
+  const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'
+  const answers = [
+    `${interim}HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n0\r\n\r\n`,
+    'HTTP/1.1 204 No Content\r\n\r\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc',
+  ]
+  const target = await listen(
+    t,
+    createTcpServer((socket) => {
+      socket.on('data', (bytes) => {
+        asked.push(bytes.length)
+        // The last one is cut off.
+        if (asked.length === 3) socket.end(answers[2]!)
+        else socket.write(answers[asked.length - 1]!)
+      })
+    }),
+  )
+  const { send } = await setup(t, () => {})
+  const counted: [number, number][] = []
+  const onTraffic = (sent: number, received: number) => void counted.push([sent, received])
+  for (const body of ['{"n":1}', '{"ü":1}', '']) await send({ url: `${target}/a`, body, onTraffic })
+  assert.deepEqual(
+    counted,
+    answers.map((answer, index) => [asked[index], answer.length]),
+  )
+  await send({ url: 'http://127.0.0.1:1/', onTraffic })
+  assert.deepEqual(counted.at(-1), [0, 0], 'nothing was sent to a target that is not there')
+})
+
 test('a redirect is an answer, not followed', async (t) => {
   let calls = 0
   const { send } = await setup(t, (_, response) => {

@@ -10,7 +10,7 @@ import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } 
 import { ConnectionPools } from './connection-pools.ts'
 import { InvalidRequest, type RequestText, writeRequest } from './request.ts'
 import { InvalidResponse, ResponseTooLarge } from './response.ts'
-import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
+import { ForbiddenTarget, NoCallableAddress, type TargetGuard } from './target-guard.ts'
 
 export interface HttpClientOptions {
   /** Decides which addresses may be called. Default: all. */
@@ -48,7 +48,7 @@ export class HttpClient implements Http, AsyncDisposable {
       {
         timers,
         nowMs,
-        placeOf: (tenantId, origin) => placeOf(origin, guard?.lookupOf(tenantId)),
+        placeOf: (tenantId, origin) => placeOf(origin, guard?.lookupOf(tenantId, origin)),
         onError: onConnectionError,
       },
       { connectionsMax, originsMax, idleConnectionsMax, idleMs },
@@ -63,7 +63,7 @@ export class HttpClient implements Http, AsyncDisposable {
       const reason = checkCallbackUrl(request.url) ?? 'the URL cannot be called'
       return Promise.resolve(failed('INVALID_REQUEST', reason))
     }
-    const refusal = this.#guard?.checkOrigin(target.origin) ?? null
+    const refusal = this.#guard?.checkTarget(request.tenantId, target) ?? null
     if (refusal !== null) return Promise.resolve(failed('TARGET_FORBIDDEN', refusal))
     return new Promise((resolve) => {
       try {
@@ -81,7 +81,8 @@ export class HttpClient implements Http, AsyncDisposable {
     resolve: (outcome: HttpOutcome) => void,
   ): void {
     const { host, connections } = this.#pools.of(request.tenantId, target.origin)
-    const call = new Call(request, writeRequest(request, host, target.path), resolve)
+    const tellsDetail = this.#guard?.tellsDetail(request.tenantId) ?? true
+    const call = new Call(request, { text: writeRequest(request, host, target.path), tellsDetail }, resolve)
     call.watch(this.#timers, request.timeoutMs, signal)
     try {
       connections.dispatch(call)
@@ -118,23 +119,34 @@ class Call implements ConnectionCall {
   #text: RequestText | null
   readonly #limits: Limits
   readonly #onStarted: (() => void) | undefined
+  /** Whether an error of the connection is told as it is. */
+  readonly #tellsDetail: boolean
+  readonly #onTraffic: HttpRequest['onTraffic']
   readonly #resolve: (outcome: HttpOutcome) => void
+  #bytesSent = 0
+  #bytesReceived = 0
   #timer: Timer | null = null
   #signal: StopSignal | undefined
   #connection: HttpConnection | null = null
   #ended = false
   #kept: Uint8Array[] = []
   #keptBytes = 0
-  #receivedBytes = 0
+  #bodyBytes = 0
 
   // Keeps only the parts of the request needed to the end: headers and text are most of a call, and sent at once.
-  constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
-    const { method, previewBytesMax, responseBytesMax, onStarted } = request
+  constructor(
+    request: HttpRequest,
+    { text, tellsDetail }: { text: RequestText; tellsDetail: boolean },
+    resolve: (outcome: HttpOutcome) => void,
+  ) {
+    const { method, previewBytesMax, responseBytesMax, onStarted, onTraffic } = request
     this.method = method
     this.answerBytesMax = responseBytesMax + framingBytesMax
     this.#limits = { previewBytesMax, responseBytesMax }
     this.#onStarted = onStarted
+    this.#onTraffic = onTraffic
     this.#text = text
+    this.#tellsDetail = tellsDetail
     this.#resolve = resolve
   }
 
@@ -158,6 +170,7 @@ class Call implements ConnectionCall {
     this.#ended = true
     this.#timer?.cancel()
     this.#signal?.removeEventListener('abort', this.#cancel)
+    this.#onTraffic?.(this.#bytesSent, this.#bytesReceived)
     this.#resolve(outcome)
     // While it waits for a connection there is none; it is not sent then.
     this.#connection?.destroy()
@@ -171,13 +184,18 @@ class Call implements ConnectionCall {
   takeText(): RequestText {
     const text = this.#text!
     this.#text = null
+    this.#bytesSent = text.head.length + (text.body?.length ?? 0)
     return text
+  }
+
+  onReceived(bytes: number): void {
+    this.#bytesReceived += bytes
   }
 
   onBody(part: Uint8Array): void {
     const { previewBytesMax, responseBytesMax } = this.#limits
-    this.#receivedBytes += part.length
-    if (this.#receivedBytes > responseBytesMax) {
+    this.#bodyBytes += part.length
+    if (this.#bodyBytes > responseBytesMax) {
       this.end(this.#tooLarge())
       return
     }
@@ -198,7 +216,8 @@ class Call implements ConnectionCall {
 
   onFailed(error: Error): void {
     this.#connection = null
-    this.end(error instanceof ResponseTooLarge ? this.#tooLarge() : describeError(error))
+    if (error instanceof ResponseTooLarge) this.end(this.#tooLarge())
+    else this.end(this.#tellsDetail ? describeError(error) : describeCoarsely(error))
   }
 
   #tooLarge(): HttpOutcome {
@@ -219,6 +238,7 @@ function failed(type: HttpErrorType, message: string): HttpOutcome {
 
 function describeError(error: unknown): HttpOutcome {
   if (error instanceof ForbiddenTarget) return failed('TARGET_FORBIDDEN', error.message)
+  if (error instanceof NoCallableAddress) return failed('DNS_RESOLUTION_FAILED', error.message)
   if (error instanceof InvalidRequest) return failed('INVALID_REQUEST', error.message)
   if (error instanceof InvalidResponse)
     return failed('INVALID_RESPONSE', `the answer is not HTTP: ${error.message}`)
@@ -226,6 +246,21 @@ function describeError(error: unknown): HttpOutcome {
   const { code = '' } = error as Error & { code?: string }
   const message = messageOf(error)
   return failed(typeOf(code), code && !message.includes(code) ? `${code}: ${message}` : message)
+}
+
+/** Without the addresses that a name has, and without the difference between a port that is closed and a host that is away. */
+function describeCoarsely(error: unknown): HttpOutcome {
+  const outcome = describeError(error)
+  if (outcome.kind === 'answered') return outcome
+  const { code = '' } = error as Error & { code?: string }
+  const text = code === '' ? undefined : coarseTexts[outcome.type]
+  return text === undefined ? outcome : failed(outcome.type, text)
+}
+
+const coarseTexts: Partial<Record<HttpErrorType, string>> = {
+  CONNECTION_REFUSED: 'no connection: the target is away, or does not accept any',
+  CONNECTION_RESET: 'the connection was cut before the answer was complete',
+  TIMEOUT: 'the target did not answer in time',
 }
 
 /** Where each address of a name has failed, the error over them all says nothing itself. */

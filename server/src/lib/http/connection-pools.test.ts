@@ -112,7 +112,7 @@ test('a tenant with many origins costs no other tenant its connections', async (
   // As names of one address: they differ as origins do.
   const lookup: LookupFunction = (_name, _options, callback) =>
     process.nextTick(() => callback(null, [{ address: '127.0.0.1', family: 4 }] as never))
-  const guard = { checkOrigin: () => null, lookupOf: () => lookup }
+  const guard = { checkTarget: () => null, lookupOf: () => lookup, tellsDetail: () => true }
   const { send, open, opened } = await setup(t, answerOk, { originsMax: 20, guard })
   await send('victim')
   const port = [...open][0]!.localPort

@@ -160,7 +160,9 @@ test('a name is refused when none of its addresses answers, with the error of ea
   ]
   const lookup: LookupFunction = (_name, _options, callback) =>
     process.nextTick(() => callback(null, addresses as never))
-  const { send } = await setup(t, () => {}, { guard: { checkOrigin: () => null, lookupOf: () => lookup } })
+  const { send } = await setup(t, () => {}, {
+    guard: { checkTarget: () => null, lookupOf: () => lookup, tellsDetail: () => true },
+  })
   const outcome = await send({ url: 'http://target.test:1/' })
   assert(outcome.kind === 'failed')
   assert.equal(outcome.type, 'CONNECTION_REFUSED')
@@ -182,6 +184,7 @@ test('one long answer does not hold the event loop: it comes in pieces of 256 KB
     isEnded: false,
     onStarted: () => {},
     takeText: () => ({ head: 'GET / HTTP/1.1\r\n\r\n', body: null }),
+    onReceived: () => {},
     onBody(part) {
       receivedBytes += part.length
       if (perTurn[0] === 0) setImmediate(() => perTurn.unshift(0))

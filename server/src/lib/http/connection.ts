@@ -17,6 +17,8 @@ export interface ConnectionCall {
   onStarted(connection: HttpConnection): void
   /** Once. */
   takeText(): RequestText
+  /** With each part of the answer, before anything in it is read. */
+  onReceived(bytes: number): void
   onBody(part: Uint8Array): void
   onAnswered(status: number, headers: Record<string, string>): void
   onFailed(error: Error): void
@@ -150,6 +152,7 @@ export class HttpConnection {
       this.fail(new Error('the target answered before it was asked'))
       return true
     }
+    call.onReceived(bytes)
     this.#read(call, Buffer.from(buffer.buffer, buffer.byteOffset, bytes))
     this.#turnBytes += bytes
     return this.#turnBytes < turnBytesMax || this.#call !== call || this.#yieldTurn()

@@ -1,161 +1,180 @@
-// Which addresses may be called. An address in a URL is checked before the call; a name is checked as it is resolved,
-// and the connection uses exactly the addresses that were checked, so a name that resolves differently between check and
-// connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
+// Which addresses may be called, and by which tenants. An address in a URL is checked before the call; a name is checked as
+// it is resolved, and the connection uses exactly the addresses that were checked, so a name that resolves differently
+// between check and connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
+//
+// Only the operator's own tenant learns why a name cannot be called. For the others a name with a forbidden address is
+// like a name that does not exist: the names inside the operator's network are not theirs to explore.
 import type { LookupAddress } from 'node:dns'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import type { HttpTarget } from '../../ports/http.ts'
+import { RecentMap } from '../recent-map.ts'
+import { type Classify, createClassifier, isLoopbackAddress } from './address-kinds.ts'
 
 export type PrivateTargets =
   | { kind: 'allow' }
   | { kind: 'refuse' }
   | { kind: 'listed'; cidrs: readonly string[] }
+  /** Allowed to the operator's own tenant; other tenants may call `/echo` of this server. */
+  | { kind: 'own_tenant' }
 
 export interface TargetGuard {
-  /** Why calls to the origin are refused, when its host is an address; null for a name: `lookupOf` checks that. */
-  checkOrigin(origin: string): string | null
-  /** For `connect`: resolves a name, or fails with a ForbiddenTarget when any of its addresses is forbidden. */
-  lookupOf(tenantId: string): LookupFunction
+  /** Why calls of the tenant to the target are refused, as far as its URL says; `lookupOf` checks the addresses of a name. */
+  checkTarget(tenantId: string, target: HttpTarget): string | null
+  /** For `connect`: resolves a name, or fails when any of its addresses is forbidden to the tenant. */
+  lookupOf(tenantId: string, origin: string): LookupFunction
+  /** Whether the tenant is told in detail why a connection failed, addresses included. */
+  tellsDetail(tenantId: string): boolean
 }
 
 /** All addresses of a name, for a call of the tenant. */
 export type ResolveName = (tenantId: string, hostname: string) => Promise<readonly LookupAddress[]>
 
+export interface RefusedTarget {
+  tenantId: string
+  host: string
+  /** The forbidden address that the name has, or the host itself. */
+  address: string
+  /** Of the address, with its article: 'a loopback'. */
+  kind: string
+}
+
+export interface TargetGuardOptions {
+  privateTargets: PrivateTargets
+  resolveName: ResolveName
+  /** The operator's own. */
+  ownTenantId: string
+  /** Where our API listens on loopback, as `URL` spells it; null: not known. Asked for each call that is refused otherwise. */
+  ownOrigin?: () => string | null
+  /** Called once for each tenant and host, as far as they are remembered. */
+  onRefused?: (refused: RefusedTarget) => void
+}
+
 export class ForbiddenTarget extends Error {}
+/** A name that leads nowhere for this tenant. Says neither whether it exists nor where it leads. */
+export class NoCallableAddress extends Error {}
 
 /** Verdicts remembered: a call to a known origin costs one look into a map. */
 const verdictsMax = 10_000
+const refusedMax = 1_000
+const setting = 'CARILLON_ALLOW_PRIVATE_TARGETS'
 
-export function createTargetGuard(privateTargets: PrivateTargets, resolveName: ResolveName): TargetGuard {
-  const classify = createClassifier(privateTargets)
-  const verdicts = new Map<string, string | null>()
+interface Verdict {
+  refusal: string
+  address: string
+  kind: string
+}
+
+export function createTargetGuard(options: TargetGuardOptions): TargetGuard {
+  const { privateTargets, resolveName, ownTenantId, ownOrigin = () => null, onRefused } = options
+  const isOwnOnly = privateTargets.kind === 'own_tenant'
+  const cidrs = privateTargets.kind === 'listed' ? privateTargets.cidrs : []
+  const ofOthers = new Verdicts(createClassifier({ allowsPrivate: privateTargets.kind === 'allow', cidrs }))
+  const ofOwn = isOwnOnly ? new Verdicts(createClassifier({ allowsPrivate: true, cidrs: [] })) : ofOthers
+  const verdictsFor = (tenantId: string) => (tenantId === ownTenantId ? ofOwn : ofOthers)
+  const isOwnOrigin = (origin: string) => isOwnOnly && origin === ownOrigin()
+  const known = new RecentMap<true>({ weightMax: refusedMax })
+  const note = (refused: RefusedTarget) => {
+    const key = `${refused.tenantId} ${refused.host}`
+    if (known.has(key)) return
+    known.set(key, true)
+    known.prune()
+    onRefused?.(refused)
+  }
+
   return {
-    checkOrigin(origin) {
-      let verdict = verdicts.get(origin)
-      if (verdict === undefined) {
-        verdict = checkHost(origin, classify)
-        for (const oldest of verdicts.keys()) {
-          if (verdicts.size < verdictsMax) break
-          verdicts.delete(oldest)
-        }
-        verdicts.set(origin, verdict)
-      }
-      return verdict
+    tellsDetail: (tenantId) => tenantId === ownTenantId,
+
+    checkTarget(tenantId, { origin, path }) {
+      const verdict = verdictsFor(tenantId).of(origin)
+      if (verdict === null || (isOwnOrigin(origin) && isEcho(path))) return null
+      const { refusal, address, kind } = verdict
+      note({ tenantId, host: hostOf(origin), address, kind })
+      return refusal
     },
 
-    lookupOf: (tenantId) => (hostname, options, callback) => {
+    lookupOf: (tenantId, origin) => (hostname, options, callback) => {
+      const { classify } = verdictsFor(tenantId)
+      const isOwnTenant = tenantId === ownTenantId
       const onResolved = (addresses: readonly LookupAddress[]) => {
         for (const { address } of addresses) {
-          const forbidden = classify(address)
-          if (forbidden !== null) {
-            return callback(new ForbiddenTarget(refusal(`${hostname} resolves to`, forbidden)), [])
-          }
+          const kind = classify(address)
+          // Of calls to it only the ones for /echo come so far.
+          if (kind === null || (isLoopbackAddress(address) && isOwnOrigin(origin))) continue
+          note({ tenantId, host: hostname, address, kind })
+          const error = isOwnTenant
+            ? new ForbiddenTarget(refusalOf(`${hostname} resolves to`, kind))
+            : nowhere(hostname)
+          return callback(error, [])
         }
         if (options.all) return callback(null, [...addresses])
         callback(null, addresses[0]?.address ?? '', addresses[0]?.family)
       }
-      resolveName(tenantId, hostname).then(onResolved, (error) => callback(error, []))
+      resolveName(tenantId, hostname).then(onResolved, (error: NodeJS.ErrnoException) =>
+        callback(isOwnTenant || error.code !== 'ENOTFOUND' ? error : nowhere(hostname), []),
+      )
     },
   }
 }
 
-type Classify = (address: string) => string | null
+class Verdicts {
+  readonly classify: Classify
+  readonly #verdicts = new Map<string, Verdict | null>()
+
+  constructor(classify: Classify) {
+    this.classify = classify
+  }
+
+  /** Null: its URL says nothing against it. */
+  of(origin: string): Verdict | null {
+    let verdict = this.#verdicts.get(origin)
+    if (verdict === undefined) {
+      verdict = judge(origin, this.classify)
+      for (const oldest of this.#verdicts.keys()) {
+        if (this.#verdicts.size < verdictsMax) break
+        this.#verdicts.delete(oldest)
+      }
+      this.#verdicts.set(origin, verdict)
+    }
+    return verdict
+  }
+}
 
 // Parsed the way the connection will parse it: `http://0x7f.1`, `http://2130706433` and `http://127.1` are all
 // 127.0.0.1 by then. A host that URL cannot parse cannot be connected to either.
-function checkHost(origin: string, classify: Classify): string | null {
-  const host = URL.parse(origin)?.hostname ?? ''
+function judge(origin: string, classify: Classify): Verdict | null {
+  const host = hostOf(origin)
   const address = host.startsWith('[') ? host.slice(1, -1) : host
-  if (isIP(address) === 0) return null
-  const forbidden = classify(address)
-  return forbidden === null ? null : refusal(`${host} is`, forbidden)
+  if (isIP(address) === 0) return isLocalhost(host) ? judgeLocalhost(host, classify) : null
+  const kind = classify(address)
+  return kind === null ? null : { refusal: refusalOf(`${host} is`, kind), address, kind }
+}
+
+/** The one name whose addresses are known without a question: it is refused when neither of them may be called. */
+function judgeLocalhost(host: string, classify: Classify): Verdict | null {
+  const address = '127.0.0.1'
+  const kind = classify('::1') === null ? null : classify(address)
+  return kind === null ? null : { refusal: refusalOf(`${host} is`, kind), address, kind }
+}
+
+function hostOf(origin: string): string {
+  return URL.parse(origin)?.hostname ?? ''
+}
+
+function isLocalhost(host: string): boolean {
+  return host === 'localhost' || host === 'localhost.'
+}
+
+/** `path`: as `URL` spells it, with the query. */
+function isEcho(path: string): boolean {
+  return path === '/echo' || path.startsWith('/echo?')
 }
 
 // Gives the kind of address and not the address: how a name resolves inside our network is not the caller's business.
-function refusal(subject: string, kind: string): string {
-  return `${subject} ${kind} address, which is refused (CARILLON_ALLOW_PRIVATE_TARGETS)`
+function refusalOf(subject: string, kind: string): string {
+  return `${subject} ${kind} address, which is refused; an operator can allow it (${setting})`
 }
 
-/** IANA's special-purpose registries, the narrower network before the wider one. */
-type Kinds = [kind: string, ...cidrs: string[]][]
-
-const KINDS_OF_IPV4: Kinds = [
-  ['a loopback', '127.0.0.0/8'],
-  ['a private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
-  ['a link-local', '169.254.0.0/16'],
-  ['a shared (carrier NAT)', '100.64.0.0/10'],
-  ['an unspecified', '0.0.0.0/8'],
-  ['a multicast', '224.0.0.0/4'],
-  ['a broadcast', '255.255.255.255/32'],
-  ['a benchmarking', '198.18.0.0/15'],
-  ['a documentation', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
-  // Azure answers on a public address that only its own machines reach.
-  ['a metadata', '168.63.129.16/32'],
-  ['a reserved', '240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24'],
-]
-const KINDS_OF_IPV6: Kinds = [
-  ['an unspecified', '::/128'],
-  ['a loopback', '::1/128'],
-  ['an IPv4-mapped', '::ffff:0:0/96'],
-  ['an IPv4-compatible', '::/96'],
-  ['a NAT64', '64:ff9b::/96', '64:ff9b:1::/48'],
-  ['a 6to4', '2002::/16'],
-  ['a Teredo', '2001::/32'],
-  ['a unique local', 'fc00::/7'],
-  ['a link-local', 'fe80::/10'],
-  ['a site-local', 'fec0::/10'],
-  ['a multicast', 'ff00::/8'],
-  ['a benchmarking', '2001:2::/48'],
-  ['a documentation', '2001:db8::/32', '3fff::/20'],
-  ['a reserved', '2001::/23'],
-]
-
-// Where clouds hand out the credentials of a machine: refused also where private addresses are allowed, unless listed.
-const METADATA_IPV4: Kinds = [
-  ['a link-local', '169.254.0.0/16'],
-  ['a metadata', '100.100.100.200/32', '168.63.129.16/32'],
-]
-const METADATA_IPV6: Kinds = [
-  ['a link-local', 'fe80::/10', '::ffff:a9fe:0/112', '::a9fe:0/112', '64:ff9b::a9fe:0/112', '2002:a9fe::/32'],
-  ['a metadata', 'fd00:ec2::/32', 'fd20:ce::254/128', '::ffff:6464:64c8/128'],
-]
-
-/** Gives the kind of a forbidden address, null for one that may be called. */
-function createClassifier(privateTargets: PrivateTargets): Classify {
-  const allowsPrivate = privateTargets.kind === 'allow'
-  const cidrs = privateTargets.kind === 'listed' ? privateTargets.cidrs : []
-  // Never IPv4 and IPv6 in one list: BlockList finds every IPv4 address inside ::ffff:0:0/96.
-  const listedIpv4 = networks(cidrs.filter((cidr) => !cidr.includes(':')))
-  const listedIpv6 = networks(cidrs.filter((cidr) => cidr.includes(':')))
-  const ipv4 = (allowsPrivate ? METADATA_IPV4 : KINDS_OF_IPV4).map(([kind, ...cidrs]) => ({
-    kind,
-    list: networks(cidrs),
-  }))
-  const ipv6 = (allowsPrivate ? METADATA_IPV6 : KINDS_OF_IPV6).map(([kind, ...cidrs]) => ({
-    kind,
-    list: networks(cidrs),
-  }))
-  const mapped = networks(['::ffff:0:0/96'])
-  const globalIpv6 = networks(['2000::/3'])
-
-  return (address) => {
-    if (isIP(address) === 4) {
-      if (listedIpv4.check(address, 'ipv4')) return null
-      return ipv4.find(({ list }) => list.check(address, 'ipv4'))?.kind ?? null
-    }
-    // A mapped address leads to its IPv4 address, so only a listed IPv4 network may allow it.
-    const listed = mapped.check(address, 'ipv6') ? listedIpv4 : listedIpv6
-    if (listed.check(address, 'ipv6')) return null
-    const kind = ipv6.find(({ list }) => list.check(address, 'ipv6'))?.kind
-    if (allowsPrivate) return kind ?? null
-    // Beyond 2000::/3 nothing is assigned; an address that cannot be read ends here too.
-    return kind ?? (globalIpv6.check(address, 'ipv6') ? null : 'a reserved')
-  }
-}
-
-function networks(cidrs: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/')
-    list.addSubnet(address, Number(bits), address.includes(':') ? 'ipv6' : 'ipv4')
-  }
-  return list
+function nowhere(hostname: string): NoCallableAddress {
+  const why = 'there is no such name, or it leads to an address that is refused'
+  return new NoCallableAddress(`${hostname} has no address that may be called: ${why} (${setting})`)
 }

@@ -3,9 +3,19 @@ import type { Tenant, Tier } from '../../domain/tenants/tenant.ts'
 import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { totalMax } from '../../ports/executions.ts'
-import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../ports/tenants.ts'
+import {
+  type CallLimit,
+  type NewTenant,
+  type TenantOutcome,
+  type TenantPage,
+  type Tenants,
+  type TenantUsage,
+  usageCountedMax,
+} from '../../ports/tenants.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
+import { countActiveJobs } from '../jobs/active-jobs.sql.ts'
+import { readActiveJobs } from '../jobs/active-jobs.ts'
 import * as statements from './tenants.sql.ts'
 
 export class PostgresTenants implements Tenants {
@@ -40,6 +50,24 @@ export class PostgresTenants implements Tenants {
   async countWithJobs(max: number): Promise<number> {
     const { rows } = await this.#database.query<{ total: number }>(statements.countTenantsWithJobs, [max])
     return rows[0]!.total
+  }
+
+  async callLimits(tenantIds: readonly string[]): Promise<CallLimit[]> {
+    if (tenantIds.length === 0) return []
+    const { rows } = await this.#database.query<Columns<CallLimit>>(statements.selectCallLimits, [tenantIds])
+    return rows.map((row) => fromColumns<CallLimit>(row))
+  }
+
+  async usage(tenantId: string, { activeJobsMax }: Pick<Tier, 'activeJobsMax'>): Promise<TenantUsage> {
+    if (activeJobsMax !== null) {
+      const limit = { tenantId, activeJobsMax }
+      const used = await this.#database.transaction((queries) => readActiveJobs(queries, limit))
+      return { activeJobs: { total: used, capped: false } }
+    }
+    const values = [tenantId, usageCountedMax + 1]
+    const { rows } = await this.#database.query<{ used: number }>(countActiveJobs, values)
+    const { used } = rows[0]!
+    return { activeJobs: { total: Math.min(used, usageCountedMax), capped: used > usageCountedMax } }
   }
 
   async change(

@@ -2,6 +2,7 @@
 // broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire. Only a server that
 // takes writes is used: the answers of a standby, or of a former primary, are old.
 import pg from 'pg'
+import { programRole } from '../../lib/program-role.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { DiskFull, Unavailable } from '../../lib/unavailable.ts'
 import type { Random } from '../../ports/random.ts'
@@ -22,6 +23,19 @@ export interface DatabaseOptions {
   statementMs?: number
   /** Called when a statement found no room on the disk. */
   onDiskFull?: () => void
+  /** Waits for the right to use a connection, and returns how to give it back. Default: the first to come has it. */
+  takeTurn?: () => Promise<() => void>
+  /** Row-level security holds for all that the pool does. Default: it acts as the owner of the tables. */
+  actsAs?: ActingRole
+}
+
+export interface ActingRole {
+  /** A role that the user of the address may set. */
+  role: string
+  /** Of the tables: a role of another name does not find them by "$user". */
+  schemas: string
+  /** The tenant that a transaction is for, asked at its beginning; null: none, and it sees no row of any tenant. */
+  tenant: () => string | null
 }
 
 export interface DatabaseDeps {
@@ -47,6 +61,7 @@ export interface Transactions extends Queries {
   readonly isNested: boolean
 }
 
+const plannerOptions = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off'
 const bugs = [TypeError, RangeError, ReferenceError, SyntaxError]
 const connectMsMax = 5_000
 /** How much later than the server's own limit our side gives up. */
@@ -60,13 +75,18 @@ export class Database implements Transactions, AsyncDisposable {
   readonly #pool: pg.Pool
   readonly #deps: DatabaseDeps
   readonly #onDiskFull: () => void
+  readonly #takeTurn: (() => Promise<() => void>) | null
+  readonly #actsAs: ActingRole | null
   /** Connections nothing speaks against. */
   #trusted = new WeakSet<pg.ClientBase>()
 
   constructor(deps: DatabaseDeps, options: DatabaseOptions) {
-    const { name, address, connectionsMax, statementMs = 5_000, onDiskFull = () => {} } = options
+    const { name, address, connectionsMax, statementMs = 5_000 } = options
+    const { onDiskFull = () => {}, takeTurn, actsAs } = options
     this.#deps = deps
     this.#onDiskFull = onDiskFull
+    this.#takeTurn = takeTurn ?? null
+    this.#actsAs = actsAs ?? null
     this.#pool = new pg.Pool({
       ...addressOf(address),
       application_name: `carillon ${name}`,
@@ -76,7 +96,7 @@ export class Database implements Transactions, AsyncDisposable {
       pipeline: true,
       // Statements are prepared and of fixed shape: planned once a connection, not once a call (planning a fire took
       // a third of it), and by index also while a table is too young to have statistics.
-      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off',
+      options: `${plannerOptions}${actsAs === undefined ? '' : ` -c role=${actsAs.role} -c search_path=${actsAs.schemas}`}`,
       keepAlive: true,
       // Covers the wait for a free connection too.
       connectionTimeoutMillis: connectMsMax,
@@ -87,7 +107,7 @@ export class Database implements Transactions, AsyncDisposable {
       idle_in_transaction_session_timeout: 2_000,
       // A backend that hangs answers no statement_timeout; our side gives up by itself.
       query_timeout: statementMs + answerMsMax,
-      onConnect: refuseReadOnly,
+      onConnect: (client) => refuseReadOnly(client, actsAs !== undefined),
     })
     // Without listeners on the pool and on every client, a killed backend would end our process.
     this.#pool.on('error', (error: Error & { code?: string }) => {
@@ -103,7 +123,13 @@ export class Database implements Transactions, AsyncDisposable {
   }
 
   query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
-    return this.#repeat((client) => run<R>(client, statement, values))
+    const tenant = this.#tenant()
+    return this.#repeat((client) =>
+      // One round trip either way.
+      tenant === undefined
+        ? run<R>(client, statement, values)
+        : runTransaction(client, (queries) => queries.query<R>(statement, values, 'last'), tenant),
+    )
   }
 
   /** A change of the schema that takes no parameters, outside of any transaction. The text must be ours alone. */
@@ -113,7 +139,13 @@ export class Database implements Transactions, AsyncDisposable {
 
   /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
-    return this.#repeat((client) => runTransaction(client, work))
+    const tenant = this.#tenant()
+    return this.#repeat((client) => runTransaction(client, work, tenant))
+  }
+
+  /** Undefined: it acts as the owner. */
+  #tenant(): string | undefined {
+    return this.#actsAs === null ? undefined : (this.#actsAs.tenant() ?? '')
   }
 
   async #repeat<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -134,6 +166,16 @@ export class Database implements Transactions, AsyncDisposable {
   }
 
   async #withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    if (this.#takeTurn === null) return this.#withFreeClient(use)
+    const endTurn = await this.#takeTurn()
+    try {
+      return await this.#withFreeClient(use)
+    } finally {
+      endTurn()
+    }
+  }
+
+  async #withFreeClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#connect().catch((error: unknown) => {
       throw new Unavailable('the database', { cause: error })
     })
@@ -168,7 +210,7 @@ export function within(queries: Queries): Transactions {
 
 export function addressOf(address: DatabaseAddress): pg.ClientConfig {
   if ('url' in address) return { connectionString: address.url }
-  return { host: address.socketDir, database: address.database, user: 'postgres' }
+  return { host: address.socketDir, database: address.database, user: programRole }
 }
 
 async function run<R extends object>(
@@ -181,7 +223,11 @@ async function run<R extends object>(
   return { rows, count: rowCount ?? 0 }
 }
 
-async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
+async function runTransaction<T>(
+  client: pg.ClientBase,
+  work: (queries: Queries) => Promise<T>,
+  tenant?: string,
+): Promise<T> {
   const at: { state: 'none' | 'open' | 'ending' | 'committed'; underWay: number } = {
     state: 'none',
     underWay: 0,
@@ -189,7 +235,11 @@ async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries)
   const query: Queries['query'] = async (statement, values, last) => {
     if (at.state === 'ending' || at.state === 'committed')
       throw new Error(`${statement.name} comes after the last one of its transaction`)
-    const bounds = { begins: at.state === 'none', ends: last !== undefined, behind: at.underWay }
+    const begins = at.state === 'none'
+    const bounds = {
+      ...{ begins, ends: last !== undefined, behind: at.underWay },
+      ...(tenant !== undefined && { tenant }),
+    }
     at.state = bounds.ends ? 'ending' : 'open'
     at.underWay += 1
     try {
@@ -263,8 +313,8 @@ function concernsAll(cause: unknown): boolean {
   return code === '25006' || message === 'Query read timeout'
 }
 
-async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
-  if (await prepareTransaction(client, () => isReadOnly(client)))
+async function refuseReadOnly(client: pg.ClientBase, acts: boolean): Promise<void> {
+  if (await prepareTransaction(client, acts, () => isReadOnly(client)))
     throw new Error('the server takes no writes')
 }
 

@@ -11,14 +11,26 @@ export interface TransactionBounds {
   ends: boolean
   /** Statements sent before it and not answered yet: their time does not count as its own. */
   behind: number
+  /** The tenant that a transaction which begins acts for; empty: none. Absent: row-level security does not concern it. */
+  tenant?: string
 }
 
 /** As prepared on each connection, so that a query has one statement to parse, its own. */
-const bounds = { begin: { name: 'begin', text: 'BEGIN' }, commit: { name: 'commit', text: 'COMMIT' } }
+const bounds = {
+  begin: { name: 'begin', text: 'BEGIN' },
+  // Until the end of the transaction: the connection carries nothing of it to its next user.
+  actFor: { name: 'act_for', text: "SELECT set_config('carillon.tenant', $1, true)" },
+  commit: { name: 'commit', text: 'COMMIT' },
+}
 
-/** Before the first query with bounds; does `work` between the two. */
-export async function prepareTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+/** Before the first query with bounds; does `work` between the two. `acts`: transactions will name a tenant. */
+export async function prepareTransaction<T>(
+  client: pg.ClientBase,
+  acts: boolean,
+  work: () => Promise<T>,
+): Promise<T> {
   await client.query(bounds.begin)
+  if (acts) await client.query({ ...bounds.actFor, values: [''] })
   const result = await work()
   await client.query(bounds.commit)
   return result
@@ -41,12 +53,13 @@ type Callback<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.Q
 
 /** Members that the driver has and its types leave out. */
 interface Wire {
-  bind(config: { statement: string; values: [] }): void
+  bind(config: { statement: string; values: readonly string[] }): void
   execute(config: object): void
   sync(): void
 }
 interface DriverQuery {
   prepare(connection: Wire): void
+  handleDataRow(message: object): void
   handleCommandComplete(message: object, connection: Wire): void
   _getRows(connection: Wire, rows: number | undefined): void
 }
@@ -56,17 +69,22 @@ class BoundQuery extends DriverQuery {
   /** The driver's name for it. */
   readonly query_timeout: number
   readonly #bounds: TransactionBounds
-  /** Commands that have ended: BEGIN, its own, COMMIT. */
+  /** Commands that have ended: BEGIN, the setting of the tenant, its own, COMMIT. */
   #ended = 0
+  /** Commands in front of its own. */
+  readonly #before: number
 
   constructor(config: object, given: TransactionBounds, timeoutMs: number) {
     super(config)
     this.#bounds = given
+    this.#before = given.begins ? (given.tenant === undefined ? 1 : 2) : 0
     this.query_timeout = timeoutMs
   }
 
   override prepare(connection: Wire): void {
-    if (this.#bounds.begins) run(connection, bounds.begin.name)
+    const { begins, tenant } = this.#bounds
+    if (begins) run(connection, bounds.begin.name)
+    if (begins && tenant !== undefined) run(connection, bounds.actFor.name, [tenant])
     super.prepare(connection)
   }
 
@@ -79,13 +97,18 @@ class BoundQuery extends DriverQuery {
     }
   }
 
+  override handleDataRow(message: object): void {
+    // The setting of the tenant answers with a row of its own.
+    if (this.#ended === this.#before) super.handleDataRow(message)
+  }
+
   override handleCommandComplete(message: object, connection: Wire): void {
     // The result is that of its own command.
-    if (this.#ended++ === (this.#bounds.begins ? 1 : 0)) super.handleCommandComplete(message, connection)
+    if (this.#ended++ === this.#before) super.handleCommandComplete(message, connection)
   }
 }
 
-function run(connection: Wire, statement: string): void {
-  connection.bind({ statement, values: [] })
+function run(connection: Wire, statement: string, values: readonly string[] = []): void {
+  connection.bind({ statement, values })
   connection.execute({})
 }

@@ -51,22 +51,32 @@ export const selectNodes = sql('selectNodes')`
 const page = fragment`
   WHERE ($3::float8 IS NULL OR matching.slot >= from_ms($3))
     AND ($4::float8 IS NULL OR matching.slot < from_ms($4))
-  ORDER BY matching.run_id DESC LIMIT $5`
+  ORDER BY matching.run_id DESC LIMIT $5::int + 1`
 
 /** One row also when nothing was found: how many were looked at, and where that ended. */
 const listed = fragment`
-  SELECT looked.seen, looked.seen_to, run.*
+  SELECT looked.seen, looked.seen_to, (SELECT count(*) FROM picked) AS picked_count, run.*
   FROM (
     SELECT count(*) AS seen, (SELECT run_id FROM seen ORDER BY run_id LIMIT 1) AS seen_to FROM seen
   ) looked
   LEFT JOIN LATERAL (
-    SELECT ${summary}
-    FROM picked
-    CROSS JOIN LATERAL (SELECT * FROM graph_runs g WHERE g.run_id = picked.run_id LIMIT 1) g
+    SELECT *
+    FROM (
+      SELECT summary.*, row_number() OVER in_order AS nth,
+        sum(800 + octet_length(summary.roots::text)) OVER in_order AS bytes
+      FROM (
+        SELECT ${summary}
+        FROM picked
+        CROSS JOIN LATERAL (SELECT * FROM graph_runs g WHERE g.run_id = picked.run_id LIMIT 1) g
+      ) summary
+      WINDOW in_order AS (ORDER BY summary.run_id DESC)
+    ) bounded
+    WHERE bounded.nth <= $5 AND (bounded.nth = 1 OR bounded.bytes <= $8)
   ) run ON true
   ORDER BY run.run_id DESC`
 
-// $6 bounds the rows examined: a page that found too little among them is short, and says where to go on. $7: a job.
+// $6 bounds the rows examined: a page that found too little among them is short, and says where to go on. $7: a job. $5:
+// items of the page, $8: its bytes.
 export const listRuns = sql('listRuns')`
   WITH seen AS MATERIALIZED (
     SELECT run_id, slot, job_ids
@@ -83,7 +93,7 @@ export const listRunsByStatus = sql('listRunsByStatus')`
   WITH seen AS MATERIALIZED (
     SELECT run_id, slot, job_ids
     FROM graph_runs
-    WHERE tenant_id = $1 AND run_id < $2 AND status = $8
+    WHERE tenant_id = $1 AND run_id < $2 AND status = $9
     ORDER BY run_id DESC LIMIT $6
   ), picked AS MATERIALIZED (
     SELECT matching.run_id
@@ -91,14 +101,17 @@ export const listRunsByStatus = sql('listRunsByStatus')`
   )
   ${listed}`
 
-// All runs of a job ($7), which the index gives in no order, if there are no more than $6.
+// All runs of a job ($7), which the index gives in no order, if there are no more than $6. By a function that looks as
+// the owner: under row-level security the index on arrays is not used.
 export const listRunsOfJob = sql('listRunsOfJob')`
   WITH seen AS MATERIALIZED (
-    SELECT run_id, slot, tenant_id, status FROM graph_runs WHERE job_ids @> ARRAY[$7::uuid] LIMIT $6
+    SELECT g.run_id, g.slot, g.tenant_id, g.status
+    FROM runs_of_job($7::uuid, $6::int) AS run_id
+    CROSS JOIN LATERAL (SELECT * FROM graph_runs g WHERE g.run_id = run_id.run_id LIMIT 1) g
   ), picked AS MATERIALIZED (
     SELECT matching.run_id
     FROM (
-      SELECT * FROM seen WHERE tenant_id = $1 AND run_id < $2 AND ($8::text IS NULL OR status = $8)
+      SELECT * FROM seen WHERE tenant_id = $1 AND run_id < $2 AND ($9::text IS NULL OR status = $9)
     ) matching ${page}
   )
   ${listed}`
@@ -111,13 +124,16 @@ export const selectParents = sql('selectParents')`
     SELECT child.execution_id, g.states, g.job_ids, g.execution_ids, g.edges, g.replaced, replaced.resume,
       coalesce(replaced.node_index, array_position(g.execution_ids, child.execution_id) - 1) AS node_index
     FROM json_to_recordset($1::json) AS child(${childItem.columns})
+    -- Apart from the comparison, which is no index condition under row-level security if a subquery is part of it.
+    CROSS JOIN LATERAL (
+      SELECT coalesce(
+          child.run_id, (SELECT l.run_id FROM live l WHERE l.execution_id = child.execution_id LIMIT 1)
+        ) AS run_id OFFSET 0
+    ) wanted
     CROSS JOIN LATERAL (
       SELECT *
       FROM graph_runs g
-      WHERE g.run_id = coalesce(
-        child.run_id, (SELECT l.run_id FROM live l WHERE l.execution_id = child.execution_id LIMIT 1)
-      )
-      LIMIT 1
+      WHERE g.run_id = wanted.run_id LIMIT 1
     ) g
     LEFT JOIN LATERAL (
       SELECT (part.value ->> 0)::int AS node_index, (part.value ->> 2)::int AS resume

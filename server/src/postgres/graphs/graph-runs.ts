@@ -13,6 +13,7 @@ import type {
   RunView,
 } from '../../ports/graph-runs.ts'
 import { parentResultsMax } from '../../ports/graph-runs.ts'
+import { pageItemsBytesMax } from '../../ports/pages.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { advanceRuns } from './advance-runs.ts'
@@ -78,7 +79,7 @@ export class PostgresGraphRuns implements GraphRuns {
     const values = [...valuesOf(query, searchedMax + 1), query.status]
     const { rows } = await this.#database.query<ListedRow>(statements.listRunsOfJob, values)
     if (rows[0]!.seen > searchedMax) return this.#walk(query, searchedForJobMax)
-    return toPage(rows, query.limit, null)
+    return toPage(rows, null)
   }
 
   async #walk(query: RunQuery, seenMax: number): Promise<RunPage> {
@@ -87,7 +88,7 @@ export class PostgresGraphRuns implements GraphRuns {
       ? this.#database.query<ListedRow>(statements.listRuns, values)
       : this.#database.query<ListedRow>(statements.listRunsByStatus, [...values, query.status]))
     const { seen, seen_to } = rows[0]!
-    return toPage(rows, query.limit, seen === seenMax ? seen_to : null)
+    return toPage(rows, seen === seenMax ? seen_to : null)
   }
 
   cancel({ tenantId, runId, message }: Parameters<GraphRuns['cancel']>[0]): Promise<CancelRunOutcome> {
@@ -147,13 +148,14 @@ async function hold(queries: Queries, row: RunRow) {
   return toHeldRun(row, toIndexedGraph(rows[0]!))
 }
 
-function valuesOf({ tenantId, before, from, to, limit, jobId }: RunQuery, seenMax: number): unknown[] {
-  return [tenantId, before ?? lastId, from, to, limit + 1, seenMax, jobId]
+function valuesOf(query: RunQuery, seenMax: number): unknown[] {
+  const { tenantId, before, from, to, limit, jobId, bytesMax = pageItemsBytesMax } = query
+  return [tenantId, before ?? lastId, from, to, limit, seenMax, jobId, bytesMax]
 }
 
 /** `seenTo`: where a look that did not see all has ended. */
-function toPage(rows: readonly ListedRow[], limit: number, seenTo: string | null): RunPage {
+function toPage(rows: readonly ListedRow[], seenTo: string | null): RunPage {
   const found = rows.filter((row) => row.run_id !== null)
-  const runs = found.slice(0, limit).map(toRunSummary)
-  return { runs, next: found.length > limit ? runs.at(-1)!.runId : seenTo }
+  const runs = found.map(toRunSummary)
+  return { runs, next: rows[0]!.picked_count > found.length ? runs.at(-1)!.runId : seenTo }
 }

@@ -13,21 +13,29 @@ import { type GraphWrite, planGraphCreate } from '../../domain/graphs/graph-chan
 import type { Jobs, NewJob } from '../../ports/jobs.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
+import { addActiveJobs, lockRoom, refuseActiveJobs } from '../jobs/active-jobs.ts'
 import { noticeMs, toJobItem } from '../jobs/job-row.ts'
 import { insertJobs } from '../jobs/jobs.sql.ts'
 import { memberItem } from './items.ts'
 import * as statements from './job-graph.sql.ts'
 
-/** A job that runs after others. */
-export function createDependent(database: Transactions, job: NewJob): ReturnType<Jobs['create']> {
+/** A job that runs after others. Limit: of the active jobs of its tenant; null: none. */
+export function createDependent(
+  database: Transactions,
+  job: NewJob,
+  activeJobsMax: number | null,
+): ReturnType<Jobs['create']> {
   const { tenantId, jobId, dependsOn } = job
   const parentIds = dependsOn.map((one) => one.jobId)
   return database.transaction(async (queries) => {
     const part = await lockGraphs(queries, { tenantId, jobId, parentIds })
     const plan = isGraphRefusal(part) ? part : planGraphCreate(part, job)
     if (isGraphRefusal(plan)) return plan
+    const counted = activeJobsMax === null ? null : await lockRoom(queries, { tenantId, activeJobsMax })
+    if (counted?.room === 0) return refuseActiveJobs(counted.used)
     const { count } = await queries.query(insertJobs, [`[${toJobItem(job)}]`, noticeMs])
     if (count === 0) return 'key_taken'
+    if (counted !== null) await addActiveJobs(queries, tenantId, 1)
     await writeGraph(queries, plan)
     return 'created'
   })

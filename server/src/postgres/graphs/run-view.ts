@@ -20,6 +20,7 @@ export interface SummaryRow extends Columns<Same> {
 
 /** All null but the first two: nothing was found. */
 export interface ListedRow extends SummaryRow {
+  picked_count: number
   seen: number
   seen_to: string | null
 }

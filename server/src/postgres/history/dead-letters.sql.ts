@@ -1,22 +1,46 @@
 // The statements on dead letters.
-import { fragment, sql } from '../../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { boundedPage, pageIds, pickedCount } from '../sql/bounded-page.ts'
 
-const columns = fragment`
-  execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
-  run_id`
+const columnsWith = (payload: Fragment) => fragment`
+  execution_id, job_id, job_name, reason, died_at, attempts, errors, ${payload} AS payload, edited_at,
+  redrive_at, run_id`
 
-// $6: of the last error. $7 and $8: bounds of when it died.
+const columns = columnsWith(fragment`payload::text`)
+
+// $6: of the last error. $7 and $8: bounds of when it died. $4: items of the page, $9: its bytes, $10: whether with
+// payloads.
 export const selectDeadLetters = sql('selectDeadLetters')`
-  SELECT ${columns}
-  FROM dead_letters
-  WHERE tenant_id = $1
-    AND execution_id < $3
-    AND ($2::uuid IS NULL OR job_id = $2)
-    AND ($5::text IS NULL OR reason = $5)
-    AND ($6::text IS NULL OR errors -> -1 ->> 'type' = $6)
-    AND died_at >= $7::timestamptz
-    AND died_at < $8::timestamptz
-  ORDER BY execution_id DESC LIMIT $4`
+  ${boundedPage({
+    picked: fragment`
+      SELECT execution_id AS id
+      FROM dead_letters
+      WHERE tenant_id = $1
+        AND execution_id < $3
+        AND ($2::uuid IS NULL OR job_id = $2)
+        AND ($5::text IS NULL OR reason = $5)
+        AND ($6::text IS NULL OR errors -> -1 ->> 'type' = $6)
+        AND died_at >= $7::timestamptz
+        AND died_at < $8::timestamptz
+      ORDER BY execution_id DESC LIMIT $4 + 1`,
+    item: fragment`
+      SELECT 500 + octet_length(json_build_array(job_name, errors)::text) + CASE
+          WHEN $10::boolean THEN coalesce(octet_length(payload::text), 0)
+          ELSE 0
+        END AS bytes
+      FROM dead_letters
+      WHERE tenant_id = $1 AND execution_id = picked.ids[page.nth + 1]`,
+    itemsMax: fragment`$4`,
+    bytesMax: fragment`$9`,
+  })}
+  SELECT letter.*, ${pickedCount} AS picked_count
+  FROM ${pageIds}
+  CROSS JOIN LATERAL (
+    SELECT ${columnsWith(fragment`CASE WHEN $10 THEN payload::text END`)}
+    FROM dead_letters
+    WHERE tenant_id = $1 AND execution_id = listed.id LIMIT 1
+  ) letter
+  ORDER BY listed.nth`
 
 export const countDeadLetters = sql('countDeadLetters')`
   SELECT count(*) AS total, (SELECT min(died_at) FROM dead_letters WHERE tenant_id = $1) AS oldest_at

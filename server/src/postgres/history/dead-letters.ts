@@ -34,7 +34,8 @@ export class PostgresDeadLetters implements DeadLetters {
     this.#database = database
   }
 
-  async list({ tenantId, filter, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
+  async list(query: DeadLetterQuery): Promise<DeadLetterPage> {
+    const { tenantId, filter, before, limit, bytesMax, payloads } = query
     const { jobId, reason, errorType } = filter
     const conditions = [
       reason,
@@ -42,17 +43,17 @@ export class PostgresDeadLetters implements DeadLetters {
       instantOf(filter.from, '-infinity'),
       instantOf(filter.to, 'infinity'),
     ]
-    const listed = await this.#database.query<LetterRow>(statements.selectDeadLetters, [
-      ...[tenantId, jobId, before ?? lastId, limit + 1],
-      ...conditions,
+    const listed = await this.#database.query<ListedRow>(statements.selectDeadLetters, [
+      ...[tenantId, jobId, before ?? lastId, limit],
+      ...[...conditions, bytesMax, payloads],
     ])
     const counted = await this.#database.query<{ total: number; oldest_at: EpochMs | null }>(
       statements.countDeadLetters,
       [tenantId, jobId, totalMax + 1, ...conditions],
     )
     return {
-      deadLetters: listed.rows.slice(0, limit).map(toLetter),
-      more: listed.rows.length > limit,
+      deadLetters: listed.rows.map(({ picked_count: _count, ...row }) => toLetter(row)),
+      more: (listed.rows[0]?.picked_count ?? 0) > listed.rows.length,
       total: counted.rows[0]!.total,
       oldestAt: counted.rows[0]!.oldest_at,
     }
@@ -155,14 +156,11 @@ function instantOf(at: EpochMs | null, otherwise: string): string {
   return at === null ? otherwise : toRfc3339(at)
 }
 
-function toLetter({ payload, ...row }: LetterRow): DeadLetter {
-  return {
-    ...fromColumns<Omit<DeadLetter, 'payload'>>(row),
-    ...(payload !== null && { payload: JSON.parse(payload) as unknown }),
-  }
-}
+const toLetter = fromColumns<DeadLetter>
 
-type LetterRow = Columns<Omit<DeadLetter, 'payload'>> & { payload: string | null }
+type LetterRow = Columns<DeadLetter>
+
+type ListedRow = LetterRow & { picked_count: number }
 
 type ClusterRow = Columns<LetterCluster> & { complete: boolean }
 

@@ -40,7 +40,8 @@ export const selectExecution = sql('selectExecution')`
             'errorType', a.error_type, 'errorMessage', a.error_message, 'preview', a.preview,
             'deadLetter', a.dead_letter, 'payloadOverride', a.payload_override::text,
             'idempotencyKey', a.idempotency_key, 'retryOf', a.retry_of, 'runId', a.run_id,
-            'skipReason', a.skip_reason
+            'skipReason', a.skip_reason,
+            'cpuMs', a.cpu_ms, 'bytesSent', a.bytes_sent, 'bytesReceived', a.bytes_received
           ) ORDER BY a.attempt, a.final
         )
       FROM attempts a

@@ -12,7 +12,7 @@ import {
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs, hourMs } from '../../lib/time/units.ts'
-import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/executions.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView, UsageView } from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './executions.sql.ts'
 
@@ -134,7 +134,13 @@ function toAttempt(part: AttemptPart): AttemptView {
     httpStatus: part.httpStatus,
     error: errorOf(part.errorType, part.errorMessage),
     preview: part.preview,
+    usage: toUsage(part),
   }
+}
+
+function toUsage({ cpuMs, bytesSent, bytesReceived }: UsageView): UsageView | null {
+  const isKnown = cpuMs !== null || bytesSent !== null || bytesReceived !== null
+  return isKnown ? { cpuMs, bytesSent, bytesReceived } : null
 }
 
 export function errorOf(
@@ -178,7 +184,8 @@ interface LivePart
 
 interface AttemptPart
   extends AnyPart,
-    Omit<AttemptView, 'outcome' | 'error'>,
+    Omit<AttemptView, 'outcome' | 'error' | 'usage'>,
+    UsageView,
     Pick<ExecutionView, 'deadLetter' | 'idempotencyKey' | 'retryOf' | 'runId'> {
   final: boolean
   outcome: Outcome

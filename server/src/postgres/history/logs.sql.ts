@@ -39,25 +39,35 @@ export const insertLogs = sql('insertLogs')`
   FROM json_to_recordset($1::json) AS item(${logItem.columns})
   ON CONFLICT DO NOTHING`
 
-// Behind line $5 of attempt $4, no more rows than have as many lines as are asked for ($6). $3: of this attempt, or of all.
+// Behind line $5 of attempt $4, no more rows than have one line more than asked for ($6), and of these no more than begin
+// within the bytes of a page ($7). $3: of this attempt, or of all. A row that begins before the page does not count.
 export const selectLogs = sql('selectLogs')`
-  SELECT attempt, first_line, lines
+  SELECT attempt, first_line, lines, picked_count
   FROM (
-    SELECT attempt, first_line, lines, sum(behind) OVER (ORDER BY attempt, first_line) - behind AS before
+    SELECT attempt, first_line, lines, count(*) OVER () AS picked_count,
+      sum(bytes) OVER (ORDER BY attempt, first_line) - bytes AS bytes_before
     FROM (
       SELECT attempt, first_line, lines,
-        CASE
-          WHEN attempt = $4 THEN least(line_count, first_line + line_count - 1 - $5)
-          ELSE line_count
-        END AS behind
-      FROM logs
-      WHERE tenant_id = $1
-        AND execution_id = $2
-        AND ($3::int IS NULL OR attempt = $3)
-        AND (attempt > $4 OR (attempt = $4 AND first_line + line_count - 1 > $5))
-    ) ranged
-  ) ranged
-  WHERE before < $6
+        CASE WHEN attempt = $4 AND first_line <= $5 THEN 0 ELSE octet_length(lines::text) END AS bytes
+      FROM (
+        SELECT attempt, first_line, lines, sum(behind) OVER (ORDER BY attempt, first_line) - behind AS before
+        FROM (
+          SELECT attempt, first_line, lines,
+            CASE
+              WHEN attempt = $4 THEN least(line_count, first_line + line_count - 1 - $5)
+              ELSE line_count
+            END AS behind
+          FROM logs
+          WHERE tenant_id = $1
+            AND execution_id = $2
+            AND ($3::int IS NULL OR attempt = $3)
+            AND (attempt > $4 OR (attempt = $4 AND first_line + line_count - 1 > $5))
+        ) ranged
+      ) ranged
+      WHERE before <= $6
+    ) picked
+  ) picked
+  WHERE bytes_before <= $7
   ORDER BY attempt, first_line`
 
 // By the id of the execution, which tells when it was made. A CTE, not a subquery: the planner may loop over a LIMITed

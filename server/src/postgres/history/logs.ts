@@ -1,7 +1,8 @@
 // Logs of attempts on PostgreSQL.
-import { keepLines, type LogLevel, type LogLine } from '../../domain/history/log.ts'
+import { fitLines, keepLines, type LogLevel, type LogLine } from '../../domain/history/log.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { LogEntry, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
+import type { LogEntry, LogPage, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
+import { pageItemsBytesMax } from '../../ports/pages.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import type { RowOf } from '../sql/item.ts'
 import { logItem, logRangeItem } from './items.ts'
@@ -24,9 +25,10 @@ export class PostgresLogs implements Logs {
     })
   }
 
-  async read({ tenantId, executionId, attempt, after, limit }: LogQuery): Promise<LogEntry[]> {
+  async read(query: LogQuery): Promise<LogPage> {
+    const { tenantId, executionId, attempt, after, limit, bytesMax = pageItemsBytesMax } = query
     const from = after ?? { attempt: -1, line: -1 }
-    const values = [tenantId, executionId, attempt, from.attempt, from.line, limit]
+    const values = [tenantId, executionId, attempt, from.attempt, from.line, limit, bytesMax]
     const { rows } = await this.#database.query<LogRow>(statements.selectLogs, values)
     const entries = rows.flatMap(({ attempt: number, first_line: first, lines }) =>
       lines.map(([at, level, message], index) => ({
@@ -39,7 +41,10 @@ export class PostgresLogs implements Logs {
     )
     const isBehind = ({ attempt: number, line }: LogEntry) =>
       number > from.attempt || (number === from.attempt && line > from.line)
-    return entries.filter(isBehind).slice(0, limit)
+    const behind = entries.filter(isBehind)
+    const page = fitLines(behind.slice(0, limit), bytesMax)
+    const isCut = (rows[0]?.picked_count ?? 0) > rows.length
+    return { lines: page, more: isCut || behind.length > page.length }
   }
 
   async prune(days: number, max: number): Promise<number> {
@@ -117,4 +122,6 @@ interface LogRow {
   attempt: number
   first_line: number
   lines: [EpochMs, LogLevel, string][]
+  /** Rows that have lines of the page, by their number. */
+  picked_count: number
 }

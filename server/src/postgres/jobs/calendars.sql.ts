@@ -8,11 +8,24 @@ const columns = fragment`
 export const selectCalendar = sql('selectCalendar')`
   SELECT ${columns} FROM calendars calendar WHERE calendar.tenant_id = $1 AND calendar.name = $2`
 
+// $3: items of the page, $4: its bytes.
 export const selectCalendars = sql('selectCalendars')`
-  SELECT ${columns}
-  FROM calendars calendar
-  WHERE calendar.tenant_id = $1 AND calendar.name COLLATE "C" > $2
-  ORDER BY calendar.name COLLATE "C" LIMIT $3`
+  SELECT ${columns}, calendar.picked_count
+  FROM (
+    SELECT picked.*, count(*) OVER () AS picked_count, row_number() OVER in_order AS nth,
+      sum(
+        600 + octet_length(json_build_array(picked.name, picked.description, picked.entries)::text)
+      ) OVER in_order AS bytes
+    FROM (
+      SELECT *
+      FROM calendars one
+      WHERE one.tenant_id = $1 AND one.name COLLATE "C" > $2
+      ORDER BY one.name COLLATE "C" LIMIT $3::int + 1
+    ) picked
+    WINDOW in_order AS (ORDER BY picked.name COLLATE "C")
+  ) calendar
+  WHERE calendar.nth <= $3 AND (calendar.nth = 1 OR calendar.bytes <= $4)
+  ORDER BY calendar.nth`
 
 export const countCalendars = sql('countCalendars')`
   SELECT count(*) AS total FROM calendars WHERE tenant_id = $1`

@@ -8,6 +8,7 @@ import type {
   Calendars,
   PutOutcome,
 } from '../../ports/calendars.ts'
+import { pageItemsBytesMax } from '../../ports/pages.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './calendars.sql.ts'
@@ -25,14 +26,15 @@ export class PostgresCalendars implements Calendars {
     return rows[0] === undefined ? null : fromColumns<Calendar>(rows[0])
   }
 
-  async list({ tenantId, after, limit }: CalendarQuery): Promise<CalendarPage> {
+  async list({ tenantId, after, limit, bytesMax = pageItemsBytesMax }: CalendarQuery): Promise<CalendarPage> {
+    const values = [tenantId, after ?? '', limit, bytesMax]
     const [listed, counted] = await Promise.all([
-      this.#database.query<CalendarRow>(statements.selectCalendars, [tenantId, after ?? '', limit + 1]),
+      this.#database.query<ListedRow>(statements.selectCalendars, values),
       this.#database.query<{ total: number }>(statements.countCalendars, [tenantId]),
     ])
     return {
-      calendars: listed.rows.slice(0, limit).map(fromColumns<Calendar>),
-      more: listed.rows.length > limit,
+      calendars: listed.rows.map(({ picked_count: _count, ...row }) => fromColumns<Calendar>(row)),
+      more: (listed.rows[0]?.picked_count ?? 0) > listed.rows.length,
       total: counted.rows[0]!.total,
     }
   }
@@ -72,6 +74,8 @@ interface EntriesRow {
 }
 
 type CalendarRow = Columns<Calendar>
+
+type ListedRow = CalendarRow & { picked_count: number }
 
 interface DeletedRow {
   deleted: boolean

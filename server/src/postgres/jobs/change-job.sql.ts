@@ -40,11 +40,11 @@ export const insertVersion = sql('insertVersion')`
     job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution, retry_policy,
     priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata, jitter_seconds,
     concurrency_limit, concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on,
-    created_at, created_by, implied_dst
+    created_at, created_by, implied_dst, lean_execution, payload_bytes
   )
   VALUES (
       $1, $2, $3, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-      $21, $22, $23, from_ms($24), $25, $26
+      $21, $22, $23, from_ms($24), $25, $26, $27, $28
     )`
 
 // $15: the job is due before this many milliseconds from now, so its scheduler is told. A note of the change before that

@@ -8,8 +8,10 @@ import {
   type GraphWrite,
   planGraphChange,
 } from '../../domain/graphs/graph-change.ts'
+import { type ActiveJobsRefusal, countsAsActive } from '../../domain/jobs/active-jobs.ts'
 import { hasOwnRows, type JobVersion, searchTextOf } from '../../domain/jobs/job.ts'
 import { applyWrite, type JobState, type JobWrite } from '../../domain/jobs/job-change.ts'
+import { versionsAnEdit } from '../../domain/jobs/kept-versions.ts'
 import { routeOf } from '../../domain/queue/route.ts'
 import { calendarNames } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
@@ -21,10 +23,12 @@ import type { Queries, Transactions } from '../connection/database.ts'
 import { isInGraph, lockGraphs, writeGraph } from '../graphs/job-graph.ts'
 import { cancelOfDeleted } from '../queue/end-deleted.ts'
 import type { RowOf } from '../sql/item.ts'
+import { addActiveJobs, lockRoom, refuseActiveJobs } from './active-jobs.ts'
 import * as statements from './change-job.sql.ts'
 import { skippedItem } from './items.ts'
-import { isKeyTaken, type JobRow, noticeMs, toDependsOn, toJobView } from './job-row.ts'
+import { isKeyTaken, type JobRow, leanColumns, noticeMs, toDependsOn, toJobView } from './job-row.ts'
 import { selectJob, selectJobIdByKey, selectQuiet } from './jobs.sql.ts'
+import { pruneEdited } from './prune-versions.ts'
 
 type Decide = (job: JobState) => JobWrite | null
 
@@ -77,8 +81,11 @@ function tryChange(
       const plan = touches ? planWithin(part!, { state, write, dependsOn: target.dependsOn }) : null
       if (plan !== null && isGraphRefusal(plan)) return plan
       if (await isTaken(queries, state, write.key)) return 'key_taken'
+      const full = await countChange(queries, target, { state, write })
+      if (full !== null) return full
       await writeChange(queries, state, write)
       if (plan !== null) await writeGraph(queries, plan)
+      if (prunesVersions(state, write)) await pruneEdited(queries, jobId, write.version!.version)
       if ((write.cancelsPending || write.cancelsRunning) && !(await isQuiet(queries, state))) {
         const cancelled = await cancelOfDeleted(queries, jobId, { running: write.cancelsRunning })
         if (cancelled.length > 0) return { ...applyWrite(state, write), cancelled }
@@ -86,6 +93,27 @@ function tryChange(
       return applyWrite(state, write)
     }),
   )
+}
+
+/** Counted after the job is locked, and only with a limit. */
+async function countChange(
+  queries: Queries,
+  { tenantId, activeJobsMax = null }: ChangeTarget,
+  { state, write }: { state: JobState; write: JobWrite },
+): Promise<ActiveJobsRefusal | null> {
+  const more = Number(countsAsActive(write)) - Number(countsAsActive(state))
+  if (activeJobsMax === null || more === 0) return null
+  if (more > 0) {
+    const { room, used } = await lockRoom(queries, { tenantId, activeJobsMax })
+    if (room === 0) return refuseActiveJobs(used)
+  }
+  await addActiveJobs(queries, tenantId, more)
+  return null
+}
+
+/** Of a job in a graph, a run that starts may be about to name an earlier version: maintenance prunes these later. */
+function prunesVersions({ graphId }: JobState, { version }: JobWrite): boolean {
+  return version !== null && version.version % versionsAnEdit === 0 && graphId === null
 }
 
 /** Under the lock of the job, so that nothing of it can be enqueued: most deleted jobs have nothing to cancel. */
@@ -125,6 +153,7 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
   const { version, pause, key } = write
   if (version !== null) {
     const dependsOn = toDependsOn(version)
+    const { leanExecution, payloadBytes } = leanColumns(version.execution)
     await queries.query(statements.insertVersion, [
       jobId,
       version.version,
@@ -152,6 +181,8 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
       state.now,
       write.by,
       version.impliedDst,
+      leanExecution && JSON.stringify(leanExecution),
+      payloadBytes,
     ])
   }
   const { name, tags } = version ?? state

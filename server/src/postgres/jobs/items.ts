@@ -17,6 +17,8 @@ export const jobItem = defineItem({
   impliedDst: 'text[]',
   anchorMs: 'float8',
   execution: 'json',
+  leanExecution: 'json',
+  payloadBytes: 'int',
   retryPolicy: 'json',
   priority: 'smallint',
   overlapPolicy: 'text',

@@ -2,6 +2,7 @@
 
 import type { DependencyRule } from '../../domain/graphs/graph.ts'
 import {
+  type Execution,
   hasOwnRows,
   isLimited,
   type JobVersion,
@@ -69,6 +70,7 @@ export function toJobItem(job: NewJob): string {
   const { immediate, slotAt, concurrencyKey } = job
   return jobItem.encodeOne({
     ...job,
+    ...leanColumns(job.execution),
     createdMs: job.createdAt,
     search: searchTextOf(job),
     anchorMs: job.anchorAt,
@@ -86,6 +88,15 @@ export function toJobItem(job: NewJob): string {
     executionId: immediate?.executionId ?? null,
     lane: immediate?.lane ?? null,
   })
+}
+
+/** The columns of a version that lists read instead of its payload. */
+export function leanColumns({ payload, ...execution }: Execution): {
+  leanExecution: object | null
+  payloadBytes: number
+} {
+  if (payload === undefined) return { leanExecution: null, payloadBytes: 0 }
+  return { leanExecution: execution, payloadBytes: Buffer.byteLength(JSON.stringify(payload)) }
 }
 
 /** The column of a version; null: it depends on nothing. */

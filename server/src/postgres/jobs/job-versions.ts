@@ -1,4 +1,5 @@
 // The versions of jobs on PostgreSQL.
+import { versionGraceMs } from '../../domain/jobs/kept-versions.ts'
 import type {
   JobVersionPage,
   JobVersionQuery,
@@ -8,39 +9,37 @@ import type {
   VersionKey,
 } from '../../ports/job-versions.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
-import type { Queries } from '../connection/database.ts'
+import type { Transactions } from '../connection/database.ts'
 import { toJobVersion, type VersionRow } from './job-row.ts'
 import * as statements from './job-versions.sql.ts'
+import { pruneNextJob } from './prune-versions.ts'
 
 const versionMax = 2_147_483_647
 const beforeAll: VersionKey = { jobId: '00000000-0000-0000-0000-000000000000', version: 0 }
 
 export class PostgresJobVersions implements JobVersions {
-  readonly #database: Queries
+  readonly #database: Transactions
 
-  constructor(database: Queries) {
+  constructor(database: Transactions) {
     this.#database = database
   }
 
-  async list({ tenantId, jobId, before, limit }: JobVersionQuery): Promise<JobVersionPage | null> {
+  async list(query: JobVersionQuery): Promise<JobVersionPage | null> {
+    const { tenantId, jobId, before, limit, bytesMax, payloads } = query
     const [counted, listed] = await Promise.all([
-      this.#database.query<{ version: number }>(statements.selectVersionCount, [tenantId, jobId]),
+      this.#database.query<{ versions: number }>(statements.selectVersionCount, [tenantId, jobId]),
       this.#database.query<ListedRow>(statements.selectVersions, [
         tenantId,
         jobId,
         before ?? versionMax,
-        limit + 1,
+        limit,
+        bytesMax,
+        payloads,
       ]),
     ])
     if (counted.rows[0] === undefined) return null
-    const versions = listed.rows
-      .slice(0, limit)
-      .map(({ created_at: createdAt, created_by: createdBy, ...row }) => ({
-        job: toJobVersion(row),
-        createdAt,
-        createdBy,
-      }))
-    return { versions, more: listed.rows.length > limit, total: counted.rows[0].version }
+    const more = (listed.rows[0]?.picked_count ?? 0) > listed.rows.length
+    return { versions: listed.rows.map(toMadeVersion), more, total: counted.rows[0].versions }
   }
 
   async findOlder(after: VersionKey | null, limit: number): Promise<OlderVersion[]> {
@@ -58,6 +57,18 @@ export class PostgresJobVersions implements JobVersions {
     const numbers = versions.map(({ version }) => version)
     await this.#database.query(statements.settleOlderVersions, [jobIds, numbers])
   }
+
+  async prune(limit: number, graceMs = versionGraceMs): Promise<number> {
+    for (let steps = 0; steps < limit; steps++) {
+      if (!(await pruneNextJob(this.#database, graceMs))) return steps
+    }
+    return limit
+  }
 }
 
-type ListedRow = VersionRow & Columns<Omit<MadeVersion, 'job'>>
+function toMadeVersion({ picked_count: _count, ...listed }: ListedRow): MadeVersion {
+  const { created_at: createdAt, created_by: createdBy, pruned_at: prunedAt, payload, ...row } = listed
+  return { job: toJobVersion(row), payload, createdAt, createdBy, prunedAt }
+}
+
+type ListedRow = VersionRow & Columns<Omit<MadeVersion, 'job'>> & { picked_count: number }

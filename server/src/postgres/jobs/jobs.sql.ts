@@ -1,7 +1,15 @@
 // The statements on jobs: create, read, list. The statements that trigger a job are in triggers.sql.ts, the ones that
 // change it in change-job.sql.ts.
-import { fragment, sql } from '../../lib/sql.ts'
-import { currentVersions, isUnderWay, rankOf } from '../sql/fragments.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { boundedPage, pageIds, pickedCount } from '../sql/bounded-page.ts'
+import {
+  currentVersions,
+  isUnderWay,
+  leanExecution,
+  payloadText,
+  rankOf,
+  versionBytes,
+} from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { jobItem } from './items.ts'
 
@@ -28,12 +36,12 @@ export const insertJobs = sql('insertJobs')`
       job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution, retry_policy,
       priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds, concurrency_limit,
       concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route, own_rows,
-      implied_dst
+      implied_dst, lean_execution, payload_bytes
     )
     SELECT job_id, 1, tenant_id, name, description, tags, schedule, from_ms(anchor_ms), execution,
       retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds,
       concurrency_limit, concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route,
-      own_rows, implied_dst
+      own_rows, implied_dst, lean_execution, payload_bytes
     FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
@@ -86,10 +94,10 @@ export const insertJobs = sql('insertJobs')`
   SELECT job_id
   FROM job`
 
-const columns = fragment`
+const columnsWith = (execution: Fragment) => fragment`
   j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at,
   j.pause_reason, j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule,
-  v.implied_dst, v.anchor_at, v.execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
+  v.implied_dst, v.anchor_at, ${execution} AS execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
   v.misfire_window_seconds, v.jitter_seconds, v.concurrency_limit, v.concurrency_key,
   v.concurrency_key_limit, v.depends_on, v.metadata, c.status, c.slot_at, c.runs,
   greatest(
@@ -113,49 +121,59 @@ const columns = fragment`
   END AS is_under_way`
 
 export const selectJob = sql('selectJob')`
-  SELECT ${columns} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`
+  SELECT ${columnsWith(fragment`v.execution`)} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`
 
 export const selectJobIdByKey = sql('selectJobIdByKey')`
   SELECT job_id FROM jobs WHERE tenant_id = $1 AND key = $2 AND deleted_at IS NULL`
 
-/** Of the picked ids. */
-const rowsOfPicked = fragment`
-  CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = picked.job_id LIMIT 1) j
+/** A page of the picked jobs. */
+const pageOfPicked = (picked: Fragment) => fragment`
+  ${boundedPage({
+    picked,
+    item: fragment`
+      SELECT ${versionBytes(fragment`$9::boolean`)} + octet_length(
+          json_build_array(j.key, j.created_by, j.updated_by, j.paused_by, j.pause_reason)::text
+        ) AS bytes
+      FROM jobs j
+      JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+      WHERE j.job_id = picked.ids[page.nth + 1]`,
+    itemsMax: fragment`$7`,
+    bytesMax: fragment`$8`,
+  })}
+  SELECT ${columnsWith(leanExecution)}, CASE WHEN $9 THEN ${payloadText} END AS payload,
+    ${pickedCount} AS picked_count
+  FROM ${pageIds}
+  CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = listed.id LIMIT 1) j
   CROSS JOIN LATERAL (
     SELECT * FROM job_versions v WHERE v.job_id = j.job_id AND v.version = j.version LIMIT 1
   ) v
   CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = j.job_id LIMIT 1) c
-  ORDER BY picked.job_id DESC`
+  ORDER BY listed.nth`
 
-// A search looks at no more than $6 rows: a page that found too little among them is short, and says where to go on.
-export const listJobs = sql('listJobs')`
-  SELECT ${columns}
+// A search looks at no more than $6 rows: a page that found too little among them is short, and says where to go on. $7:
+// items of the page, $8: its bytes, $9: whether with payloads.
+export const listJobs = sql('listJobs')`${pageOfPicked(fragment`
+  SELECT j.job_id AS id
   FROM (
-    SELECT j.job_id
-    FROM (
-      SELECT job_id, tags, search
-      FROM jobs
-      WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL
-      ORDER BY job_id DESC LIMIT $6
-    ) j
-    WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
-    ORDER BY j.job_id DESC OFFSET $5 LIMIT $7
-  ) picked ${rowsOfPicked}`
+    SELECT job_id, tags, search
+    FROM jobs
+    WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL
+    ORDER BY job_id DESC LIMIT $6
+  ) j
+  WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
+  ORDER BY j.job_id DESC OFFSET $5 LIMIT $7 + 1`)}`
 
-export const listJobsByStatus = sql('listJobsByStatus')`
-  SELECT ${columns}
+export const listJobsByStatus = sql('listJobsByStatus')`${pageOfPicked(fragment`
+  SELECT c.job_id AS id
   FROM (
-    SELECT c.job_id
-    FROM (
-      SELECT job_id
-      FROM cursors
-      WHERE tenant_id = $1 AND job_id < $2 AND status = $8
-      ORDER BY job_id DESC LIMIT $6
-    ) c
-    WHERE ($3::text IS NULL OR $3 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
-      AND ($4::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $4) > 0)
-    ORDER BY c.job_id DESC OFFSET $5 LIMIT $7
-  ) picked ${rowsOfPicked}`
+    SELECT job_id
+    FROM cursors
+    WHERE tenant_id = $1 AND job_id < $2 AND status = $10
+    ORDER BY job_id DESC LIMIT $6
+  ) c
+  WHERE ($3::text IS NULL OR $3 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
+    AND ($4::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $4) > 0)
+  ORDER BY c.job_id DESC OFFSET $5 LIMIT $7 + 1`)}`
 
 /** Where a look at so many rows ends; no row: all were seen. */
 export const selectPickEnd = sql('selectPickEnd')`

@@ -5,6 +5,7 @@ import { testBackfill } from '../../../test/conformance/jobs/jobs-backfill.ts'
 import { testJobsChange } from '../../../test/conformance/jobs/jobs-change.ts'
 import { testJobsList } from '../../../test/conformance/jobs/jobs-list.ts'
 import { testJobsSlots } from '../../../test/conformance/jobs/jobs-slots.ts'
+import { testListPages } from '../../../test/conformance/jobs/list-pages.ts'
 import { testOnStores } from '../../../test/conformance/stores.ts'
 
 testOnStores(testJobs)
@@ -14,3 +15,4 @@ testOnStores(testJobsGraph)
 testOnStores(testJobsGraphSlots)
 testOnStores(testJobsList)
 testOnStores(testBackfill)
+testOnStores(testListPages)

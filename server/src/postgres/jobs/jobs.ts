@@ -1,4 +1,5 @@
 // Jobs on PostgreSQL. Creates and triggers that come together are committed together.
+import { countsAsActive } from '../../domain/jobs/active-jobs.ts'
 import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { JobFilter } from '../../domain/jobs/operation.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
@@ -9,10 +10,13 @@ import type { Sql } from '../../lib/sql.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/executions.ts'
 import type {
+  ActiveJobsLimit,
   BackfillOrder,
+  CreateOutcome,
   JobPage,
   JobQuery,
   Jobs,
+  ListedJob,
   NewJob,
   Total,
   TriggerManyOrder,
@@ -28,6 +32,7 @@ import { createDependent } from '../graphs/job-graph.ts'
 import { type LiveClaimRow, type SingleRow, toClaimedLive, toClaimedSingle } from '../queue/claim-rows.ts'
 import type { WireOf } from '../sql/item.ts'
 import { changeJob } from './change-job.ts'
+import { type CountedCreate, createCounted } from './create-counted.ts'
 import { backfillItem, jobKeyItem, type triggerItem } from './items.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
@@ -49,6 +54,8 @@ interface Trigger {
 export class PostgresJobs implements Jobs {
   readonly #database: Transactions
   readonly #creates: GroupCommit<{ job: NewJob; text: string }, Created>
+  /** Of tenants with a limit on active jobs. */
+  readonly #countedCreates: GroupCommit<CountedCreate, CreateOutcome>
   readonly #triggers: GroupCommit<Trigger, TriggerOutcome>
   /** Triggers of jobs that another transaction had locked: only their own callers wait for them. */
   readonly #lockedTriggers: GroupCommit<Trigger, TriggerOutcome>
@@ -58,6 +65,10 @@ export class PostgresJobs implements Jobs {
   constructor(database: Transactions) {
     this.#database = database
     this.#creates = new GroupCommit((items) => this.#insert(items), {
+      ...groupLimits,
+      weigh: ({ text }) => text.length,
+    })
+    this.#countedCreates = new GroupCommit((items) => createCounted(database, items), {
       ...groupLimits,
       weigh: ({ text }) => text.length,
     })
@@ -73,9 +84,14 @@ export class PostgresJobs implements Jobs {
     this.change = (target, decide) => changeJob(database, target, decide)
   }
 
-  create(job: NewJob): ReturnType<Jobs['create']> {
-    if (job.dependsOn.length > 0) return createDependent(this.#database, job)
-    return this.#creates.add({ job, text: toJobItem(job) })
+  create(
+    job: NewJob,
+    { activeJobsMax }: ActiveJobsLimit = { activeJobsMax: null },
+  ): ReturnType<Jobs['create']> {
+    const limit = countsAsActive(job) ? activeJobsMax : null
+    if (job.dependsOn.length > 0) return createDependent(this.#database, job, limit)
+    const item = { job, text: toJobItem(job) }
+    return limit === null ? this.#creates.add(item) : this.#countedCreates.add({ ...item, limit })
   }
 
   async #insert(items: readonly { job: NewJob; text: string }[]): Promise<Created[]> {
@@ -182,17 +198,19 @@ export class PostgresJobs implements Jobs {
     })
   }
 
-  async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
+  async list({ tenantId, filter, before, offset, limit, bytesMax, payloads }: JobQuery): Promise<JobPage> {
     const { status, tag, q } = filter
     const from = before ?? lastId
     const isSearch = tag !== null || q !== null
     const seenMax = isSearch ? searchedMax : offset + limit + 1
-    const values = [tenantId, from, tag, q?.toLowerCase() ?? null, offset, seenMax, limit + 1]
+    const pick = [tenantId, from, tag, q?.toLowerCase() ?? null, offset, seenMax]
+    const values = [...pick, limit, bytesMax, payloads]
     const { rows } = await (status === null
-      ? this.#database.query<JobRow>(statements.listJobs, values)
-      : this.#database.query<JobRow>(statements.listJobsByStatus, [...values, status]))
-    const jobs = rows.slice(0, limit).map(toJobView)
-    if (rows.length > limit) return { jobs, next: jobs.at(-1)!.jobId }
+      ? this.#database.query<ListedRow>(statements.listJobs, values)
+      : this.#database.query<ListedRow>(statements.listJobsByStatus, [...values, status]))
+    const jobs = rows.map(toListedJob)
+    const picked = rows[0]?.picked_count ?? 0
+    if (picked > rows.length) return { jobs, next: jobs.at(-1)!.jobId }
     return { jobs, next: isSearch ? await this.#searchEnd(tenantId, from, status) : null }
   }
 
@@ -238,6 +256,10 @@ function toBatchItems(batches: readonly TriggerBatch[]): string {
   return `[${items.join(',')}]`
 }
 
+function toListedJob({ payload, picked_count: _count, ...row }: ListedRow): ListedJob {
+  return { ...toJobView(row), payload }
+}
+
 function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
 }
@@ -270,6 +292,8 @@ interface LockRow {
 
 /** Of the claimed executions, only the first of each definition carries the definition. */
 type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
+
+type ListedRow = JobRow & { payload: string | null; picked_count: number }
 
 interface CountRow {
   seen: number

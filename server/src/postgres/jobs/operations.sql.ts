@@ -1,9 +1,14 @@
 // The statements on operations.
-import { fragment, sql } from '../../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 
-const columns = fragment`
-  operation_id, tenant_id, kind, status, filter, options, total, total_capped, done, skipped, after, error,
-  created_by, created_at, finished_at`
+const columnsWith = (options: Fragment) => fragment`
+  operation_id, tenant_id, kind, status, filter, ${options} AS options, total, total_capped, done, skipped,
+  after, error, created_by, created_at, finished_at`
+
+const columns = columnsWith(fragment`options`)
+
+/** The options of a trigger are a payload, which no list carries. */
+const listedOptions = fragment`CASE WHEN kind = 'trigger' THEN '{}' ELSE options END`
 
 // At most $9 unfinished ones of a tenant. Two requests at one moment may pass the limit by one: it is a bound, not a quota.
 export const insertOperation = sql('insertOperation')`
@@ -20,7 +25,10 @@ export const selectOperation = sql('selectOperation')`
   SELECT ${columns} FROM operations WHERE tenant_id = $1 AND operation_id = $2`
 
 export const selectOperations = sql('selectOperations')`
-  SELECT ${columns} FROM operations WHERE tenant_id = $1 AND operation_id < $2 ORDER BY operation_id DESC LIMIT $3`
+  SELECT ${columnsWith(listedOptions)}
+  FROM operations
+  WHERE tenant_id = $1 AND operation_id < $2
+  ORDER BY operation_id DESC LIMIT $3`
 
 export const countOperations = sql('countOperations')`
   SELECT count(*) AS total FROM (SELECT FROM operations WHERE tenant_id = $1 LIMIT $2) o`

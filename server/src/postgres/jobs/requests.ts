@@ -14,6 +14,7 @@ import type {
 } from '../../ports/requests.ts'
 import { PostgresApiKeys } from '../access/api-keys.ts'
 import { PostgresTenants } from '../access/tenants.ts'
+import { PostgresTiers } from '../access/tiers.ts'
 import { withToday } from '../connection/daily-partitions.ts'
 import { type Database, type Queries, type Transactions, within } from '../connection/database.ts'
 import { PostgresGraphRuns } from '../graphs/graph-runs.ts'
@@ -37,6 +38,7 @@ export function storesOn(database: Transactions): WriteStores {
     deadLetters: new PostgresDeadLetters(database),
     operations: new PostgresOperations(database),
     tenants: new PostgresTenants(database),
+    tiers: new PostgresTiers(database),
     apiKeys: new PostgresApiKeys(database),
     calendars: new PostgresCalendars(database),
     artifacts: new PostgresArtifacts(database),

@@ -22,6 +22,12 @@ export function toEndingItem(ending: Ending): EndingWire {
   if (end.durationMs !== null) item.d = Math.round(end.durationMs)
   if (end.httpStatus !== null) item.h = end.httpStatus
   if (end.preview !== null) item.w = end.preview
+  const { usage } = end
+  if (usage !== undefined) {
+    item.y = usage.cpuMs
+    item.i = usage.bytesSent
+    item.r = usage.bytesReceived
+  }
   if (end.error !== null) {
     item.t = end.error.type
     item.m = end.error.message

@@ -41,3 +41,10 @@ export const selectOldestTransaction = sql('selectOldestTransaction')`
     UNION ALL
     SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()
   ) t`
+
+/** The server keeps some for superusers, and from PostgreSQL 16 on for other roles that it may name. */
+export const countConnections = sql('countConnections')`
+  SELECT current_setting('max_connections')::integer
+      - current_setting('superuser_reserved_connections')::integer
+      - coalesce(current_setting('reserved_connections', true), '0')::integer AS most,
+    (SELECT sum(numbackends)::integer FROM pg_stat_database) AS in_use`

@@ -37,6 +37,15 @@ export class PostgresGauges implements Gauges {
     const { rows } = await this.#database.query<{ bytes: number }>(statements.sumHistoryBytes, [])
     return rows[0]!.bytes
   }
+
+  async connections(): ReturnType<Gauges['connections']> {
+    const { rows } = await this.#database.query<{ most: number; in_use: number }>(
+      statements.countConnections,
+      [],
+    )
+    const { most, in_use: inUse } = rows[0]!
+    return { most, inUse }
+  }
 }
 
 interface DepthRow {

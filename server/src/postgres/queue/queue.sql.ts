@@ -7,7 +7,7 @@ import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost grows with their number, not with the
-// number of waiting executions.
+// number of waiting executions. Of more hosts than are asked for, each look brings others, so that every one has its turn.
 export const selectWaiting = sql('selectWaiting')`
   WITH RECURSIVE batch_lane AS (
     SELECT r.route, (SELECT b.lane FROM batches b WHERE b.route = r.route AND b.worker_id IS NULL
@@ -39,7 +39,8 @@ export const selectWaiting = sql('selectWaiting')`
   LEFT JOIN tiers r ON r.tier = t.tier
   WHERE n.lane IS NOT NULL LIMIT $2)
   UNION ALL
-  (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host IS NOT NULL) h LIMIT $2)`
+  (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host IS NOT NULL) h
+  ORDER BY random() LIMIT $2)`
 
 /** Of a row (l) that worker $1 takes at a moment (m.at), of a version (v) of its job. */
 const claimedLive = fragment`
@@ -226,7 +227,7 @@ export const selectDefinitions = sql('selectDefinitions')`
 // A batch with a cancelled execution, or one that has left, is not changed but returned, and `finishBatches` finishes
 // it ([m] 2,000 executions: half of the CPU).
 // A tenant's own lane is named by the tenant's id. $6 positions, $7 when each began, $8 when it ended, $9 ms, $10 HTTP
-// status, $11 previews.
+// status, $11 previews, $12 CPU, $13 bytes sent, $14 received (each null when no report has it).
 export const finishSucceeded = sql('finishSucceeded')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT * FROM unnest($2::uuid[], $3::int[], $4::int[], $5::int[]) AS x(batch_id, fence, first, last)
@@ -247,6 +248,7 @@ export const finishSucceeded = sql('finishSucceeded')`
     ${insertAttempts(
       {
         ...columnsOf(fragment`u`, 'job_id', 'version', 'duration_ms', 'http_status', 'preview'),
+        ...columnsOf(fragment`u`, 'cpu_ms', 'bytes_sent', 'bytes_received'),
         ...columnsOf(fragment`g`, 'kind', 'enqueued_at'),
         recorded_at: fragment`m.at`,
         tenant_id: fragment`
@@ -271,9 +273,10 @@ export const finishSucceeded = sql('finishSucceeded')`
         CROSS JOIN moment m
         CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
           ($7::bigint[])[g.first:g.last], ($8::bigint[])[g.first:g.last], ($9::int[])[g.first:g.last],
-          ($10::smallint[])[g.first:g.last], ($11::text[])[g.first:g.last], ${ownPayloads(fragment`g`)})
+          ($10::smallint[])[g.first:g.last], ($11::text[])[g.first:g.last], ($12::bigint[])[g.first:g.last],
+          ($13::int[])[g.first:g.last], ($14::int[])[g.first:g.last], ${ownPayloads(fragment`g`)})
           AS u(position, job_id, version, slot_ms, started_ms, finished_ms, duration_ms, http_status, preview,
-            payload)`,
+            cpu_ms, bytes_sent, bytes_received, payload)`,
     )}
   )
   SELECT x.batch_id FROM report x WHERE x.batch_id NOT IN (SELECT g.batch_id FROM gone g)`

@@ -10,6 +10,7 @@ import { testFinish } from '../../../test/conformance/queue/queue-finish.ts'
 import { testQueueLeft } from '../../../test/conformance/queue/queue-left.ts'
 import { testOwnLane } from '../../../test/conformance/queue/queue-own-lane.ts'
 import { testQueueRoutes } from '../../../test/conformance/queue/queue-routes.ts'
+import { testUsage } from '../../../test/conformance/queue/queue-usage.ts'
 import { testOnStores } from '../../../test/conformance/stores.ts'
 
 testOnStores(testQueue)
@@ -17,6 +18,7 @@ testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
 testOnStores(testQueueCapacity)
 testOnStores(testFinish)
+testOnStores(testUsage)
 testOnStores(testOwnLane)
 testOnStores(testFastPath)
 testOnStores(testQueueDivide)

@@ -138,6 +138,7 @@ export class PostgresQueue implements Queue {
       arrayLiteral(ends, ({ end }) => (end.durationMs === null ? 'NULL' : Math.round(end.durationMs))),
       arrayLiteral(ends, ({ end }) => end.httpStatus ?? 'NULL'),
       textArrayLiteral(ends, ({ end }) => end.preview),
+      ...usageLiterals(ends),
     ]
     const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<{ batch_id: string }>(statements.finishSucceeded, values),
@@ -199,6 +200,17 @@ function toClaimed(rows: readonly ClaimRow[]): Claimed {
     else claimed.batches.push(toClaimedBatch(row))
   }
   return claimed
+}
+
+const usageParts = ['cpuMs', 'bytesSent', 'bytesReceived'] as const
+
+/** Calls have no CPU time, and commands no bytes: such a list costs nothing. */
+function usageLiterals(ends: readonly { end: AttemptEnd }[]): (string | null)[] {
+  return usageParts.map((part) =>
+    ends.some(({ end }) => end.usage?.[part] !== undefined)
+      ? arrayLiteral(ends, ({ end }) => end.usage?.[part] ?? 'NULL')
+      : null,
+  )
 }
 
 /** All of it, so that there is nothing to say but when and how. */

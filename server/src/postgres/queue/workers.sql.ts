@@ -8,6 +8,24 @@ export const insertWorker = sql('insertWorker')`
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
   ON CONFLICT (worker_id) DO NOTHING`
 
+/** One after the other, so that their number holds. */
+export const lockTenantWorkers = sql('lockTenantWorkers')`
+  SELECT pg_advisory_xact_lock(7420, hashtext('workers of ' || $1::uuid))`
+
+// $11: how many the tenant may have. A worker that is registered already is answered as one that is registered now.
+export const insertTenantWorker = sql('insertTenantWorker')`
+  WITH made AS (
+    INSERT INTO workers (worker_id, tenant_id, host, port, version, labels, executors, handlers, capacity,
+      generation)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+    WHERE (SELECT count(*) FROM (SELECT FROM workers w WHERE w.tenant_id = $2 LIMIT $11) w) < $11
+    ON CONFLICT (worker_id) DO NOTHING
+    RETURNING worker_id
+  )
+  SELECT worker_id FROM made
+  UNION ALL
+  SELECT worker_id FROM workers WHERE worker_id = $1`
+
 // current_load is written for programs of an older version; ours count the executions that a worker holds.
 export const beatWorker = sql('beatWorker')`
   UPDATE workers SET beats = beats + 1, status = $2, current_load = $3, generation = $4,
@@ -53,32 +71,45 @@ export const selectBeats = sql('selectBeats')`
 const isSilent = fragment`w.beat_at < clock_timestamp() - $1 * interval '1 millisecond'`
 const statusNow = fragment`CASE WHEN ${isSilent} THEN 'DEAD' ELSE w.status END`
 
-/** $2 how many, $3 behind this id, $4 the status; null: any. `whose`: a condition on a row (w). */
+/**
+ * $2 how many, $3 behind this id, $4 the status; null: any. $5 the bytes of the page, as JSON; null: of any size. `whose`:
+ * a condition on a row (w).
+ */
 const pageOf = (whose: Fragment): Fragment => fragment`
-  SELECT p.*,
+  SELECT ${columns}, p.status, p.ended_at, p.picked_count,
     CASE WHEN p.ended_at IS NULL THEN least(p.capacity, ${heldBy(fragment`p.worker_id`)}) ELSE 0 END AS current_load
   FROM (
-    (
-      SELECT ${columns}, ${statusNow} AS status, NULL::timestamptz AS ended_at
-      FROM workers w
-      WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR ${statusNow} = $4)
-      ORDER BY w.worker_id LIMIT $2
-    )
-    UNION ALL
-    (
-      SELECT ${columns}, w.status, w.ended_at
-      FROM former_workers w
-      WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR w.status = $4)
-        AND w.shown_until > clock_timestamp()
-      ORDER BY w.worker_id LIMIT $2
-    )
-    ORDER BY worker_id LIMIT $2
+    SELECT picked.*, count(*) OVER () AS picked_count, row_number() OVER in_order AS nth,
+      sum(
+        600 + octet_length(
+          json_build_array(picked.host, picked.version, picked.labels, picked.executors, picked.handlers)::text
+        )
+      ) OVER in_order AS bytes
+    FROM (
+      (
+        SELECT ${columns}, ${statusNow} AS status, NULL::timestamptz AS ended_at
+        FROM workers w
+        WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR ${statusNow} = $4)
+        ORDER BY w.worker_id LIMIT $2::int + 1
+      )
+      UNION ALL
+      (
+        SELECT ${columns}, w.status, w.ended_at
+        FROM former_workers w
+        WHERE w.worker_id > $3 AND ${whose} AND ($4::text IS NULL OR w.status = $4)
+          AND w.shown_until > clock_timestamp()
+        ORDER BY w.worker_id LIMIT $2::int + 1
+      )
+      ORDER BY worker_id LIMIT $2::int + 1
+    ) picked
+    WINDOW in_order AS (ORDER BY picked.worker_id)
   ) p
-  ORDER BY p.worker_id`
+  WHERE p.nth <= $2 AND ($5::bigint IS NULL OR p.nth = 1 OR p.bytes <= $5)
+  ORDER BY p.nth`
 
 export const selectAllWorkers = sql('selectAllWorkers')`${pageOf(fragment`true`)}`
 export const selectOwnWorkers = sql('selectOwnWorkers')`${pageOf(fragment`w.tenant_id IS NULL`)}`
-export const selectTenantWorkers = sql('selectTenantWorkers')`${pageOf(fragment`w.tenant_id = $5`)}`
+export const selectTenantWorkers = sql('selectTenantWorkers')`${pageOf(fragment`w.tenant_id = $6`)}`
 
 export const selectWorker = sql('selectWorker')`
   SELECT ${columns}, ${statusNow} AS status FROM workers w WHERE w.tenant_id = $2 AND w.worker_id = $3`
@@ -104,9 +135,6 @@ const countOf = (whose: Fragment): Fragment => fragment`
 
 export const countAllWorkers = sql('countAllWorkers')`${countOf(fragment`true`)}`
 export const countTenantWorkers = sql('countTenantWorkers')`${countOf(fragment`w.tenant_id = $2`)}`
-
-export const countRegistered = sql('countRegistered')`
-  SELECT count(*)::int AS workers FROM (SELECT FROM workers WHERE tenant_id = $1 LIMIT $2) w`
 
 // $2 after how many ms an execution is a long one. Executions leave their batches after 200 ms.
 export const countHeldOfTenants = sql('countHeldOfTenants')`

@@ -11,10 +11,12 @@ import {
 import { longMs } from '../../domain/queue/worker-shares.ts'
 import { firstId } from '../../lib/id.ts'
 import type { Leases } from '../../ports/leases.ts'
+import { pageItemsBytesMax } from '../../ports/pages.ts'
 import {
   type HeldOfTenant,
   type RegisteredWorker,
   type WorkerCounts,
+  type WorkerPage,
   type WorkerQuery,
   type Workers,
   workersPerPage,
@@ -31,10 +33,22 @@ export class PostgresWorkers implements Leases, Workers {
     this.#database = database
   }
 
-  async register(worker: Worker): Promise<void> {
+  async register(worker: Worker, tenantMax = workersPerTenantMax): Promise<'registered' | 'too_many'> {
     const { workerId, tenantId, host, port, version, labels, executors, handlers, capacity } = worker
-    const values = [workerId, tenantId, host, port, version, labels, executors, handlers, capacity]
-    await this.#database.query(statements.insertWorker, [...values, generation])
+    const own = [host, port, version, labels, executors, handlers, capacity, generation]
+    const values = [workerId, tenantId, ...own]
+    if (tenantId === null) {
+      await this.#database.query(statements.insertWorker, values)
+      return 'registered'
+    }
+    return this.#database.transaction(async (queries) => {
+      // A statement of its own: the count sees everything committed before we got the lock.
+      const [, { count }] = await Promise.all([
+        queries.query(statements.lockTenantWorkers, [tenantId]),
+        queries.query(statements.insertTenantWorker, [...values, tenantMax], 'last'),
+      ])
+      return count > 0 ? 'registered' : 'too_many'
+    })
   }
 
   async beat(
@@ -56,17 +70,25 @@ export class PostgresWorkers implements Leases, Workers {
   }
 
   async list(query: WorkerQuery): Promise<WorkerView[]> {
+    return (await this.#read(query, null)).workers
+  }
+
+  page(query: WorkerQuery & { bytesMax?: number }): Promise<WorkerPage> {
+    return this.#read(query, query.bytesMax ?? pageItemsBytesMax)
+  }
+
+  async #read(query: WorkerQuery, bytesMax: number | null): Promise<WorkerPage> {
     const { tenantId, ours = false, status = null, after = null, limit = workersPerPage } = query
-    const values = [workerLeaseMs, limit, after ?? firstId, status]
+    const values = [workerLeaseMs, limit, after ?? firstId, status, bytesMax]
     const statement = ours ? statements.selectOwnWorkers : statements.selectAllWorkers
     const { rows } =
       tenantId === null
-        ? await this.#database.query<Columns<WorkerView>>(statement, values)
-        : await this.#database.query<Columns<WorkerView>>(statements.selectTenantWorkers, [
-            ...values,
-            tenantId,
-          ])
-    return rows.map(fromColumns<WorkerView>)
+        ? await this.#database.query<ListedRow>(statement, values)
+        : await this.#database.query<ListedRow>(statements.selectTenantWorkers, [...values, tenantId])
+    return {
+      workers: rows.map(({ picked_count: _count, ...row }) => fromColumns<WorkerView>(row)),
+      more: (rows[0]?.picked_count ?? 0) > rows.length,
+    }
   }
 
   async find(tenantId: string, workerId: string): Promise<RegisteredWorker | null> {
@@ -84,12 +106,6 @@ export class PostgresWorkers implements Leases, Workers {
             tenantId,
           ])
     return fromColumns<WorkerCounts>(rows[0]!)
-  }
-
-  async countRegistered(tenantId: string): Promise<number> {
-    const values = [tenantId, workersPerTenantMax]
-    const { rows } = await this.#database.query<{ workers: number }>(statements.countRegistered, values)
-    return rows[0]!.workers
   }
 
   async countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]> {
@@ -112,3 +128,5 @@ export class PostgresWorkers implements Leases, Workers {
     return count
   }
 }
+
+type ListedRow = Columns<WorkerView> & { picked_count: number }

@@ -151,6 +151,29 @@ BEGIN
   RETURN NEW;
 END $function$;
 
+CREATE FUNCTION acting_tenant()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$ SELECT nullif(current_setting('carillon.tenant', true), '')::uuid $function$;
+
+CREATE FUNCTION runs_of_job(job uuid, most integer)
+ RETURNS SETOF uuid
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO '$user', 'public'
+AS $function$ BEGIN RETURN QUERY SELECT g.run_id FROM graph_runs g WHERE g.job_ids @> ARRAY[job] LIMIT most; END $function$;
+
+CREATE FUNCTION note_versions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO version_notes AS note (job_id, due_at) VALUES (NEW.job_id, clock_ms())
+  ON CONFLICT (job_id) DO UPDATE SET due_at = excluded.due_at WHERE note.due_at > excluded.due_at;
+  RETURN NULL;
+END $function$;
+
 -- ==== access ====
 
 -- The migrations that were applied, each with the checksum of its text.
@@ -181,13 +204,19 @@ CREATE TABLE tiers (
   priority_best smallint DEFAULT 1 NOT NULL, -- the smallest priority number allowed; 1 is the most urgent
   dead_letters boolean DEFAULT true NOT NULL, -- whether the tenant sees its dead letters; they are kept either way
   requests_per_second integer, -- null: no limit
+  host_calls_per_second integer, -- calls to one host; null: no limit
+  active_jobs_max integer, -- null: no limit
+  timeout_seconds_max integer, -- of an attempt; null: no limit
   CONSTRAINT tiers_pkey PRIMARY KEY (tier),
+  CONSTRAINT tiers_active_jobs_max_check CHECK (active_jobs_max >= 0),
   CONSTRAINT tiers_history_days_check CHECK (history_days >= 1 AND history_days <= 365),
+  CONSTRAINT tiers_host_calls_per_second_check CHECK (host_calls_per_second > 0),
   CONSTRAINT tiers_interval_seconds_min_check CHECK (interval_seconds_min > 0),
   CONSTRAINT tiers_payload_bytes_max_check CHECK (payload_bytes_max > 0),
   CONSTRAINT tiers_priority_best_check CHECK (priority_best >= 1 AND priority_best <= 10),
   CONSTRAINT tiers_requests_per_second_check CHECK (requests_per_second > 0),
   CONSTRAINT tiers_retries_max_check CHECK (retries_max >= 0),
+  CONSTRAINT tiers_timeout_seconds_max_check CHECK (timeout_seconds_max > 0),
   CONSTRAINT tiers_weight_check CHECK (weight > 0)
 );
 
@@ -205,6 +234,8 @@ CREATE TABLE tenants (
   CONSTRAINT tenants_name_key UNIQUE (name),
   CONSTRAINT tenants_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(tier)
 );
+ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON tenants USING (tenant_id = acting_tenant());
 
 -- API keys as hashes, with their scopes. The key itself is stored nowhere.
 CREATE TABLE api_keys (
@@ -226,6 +257,8 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_scopes_check CHECK (scopes <@ ARRAY['read', 'write', 'operate', 'admin'])
 ) WITH (fillfactor=80);
 CREATE INDEX api_keys_by_owner ON api_keys (COALESCE(tenant_id, '00000000-0000-0000-0000-000000000000'::uuid), key_id);
+ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON api_keys USING (tenant_id = acting_tenant());
 
 -- Open dashboard sessions, as hashes of their cookies.
 CREATE TABLE sessions (
@@ -277,9 +310,25 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_change ON jobs (tenant_id, updated_at);
 CREATE UNIQUE INDEX jobs_by_key ON jobs (tenant_id, key) WHERE key IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX jobs_by_tenant ON jobs (tenant_id, job_id);
+CREATE INDEX jobs_paused_until ON jobs (tenant_id) WHERE resume_at IS NOT NULL;
 CREATE INDEX jobs_to_resume ON jobs (resume_at) WHERE resume_at IS NOT NULL;
+CREATE TRIGGER job_deleted AFTER UPDATE OF deleted_at ON jobs FOR EACH ROW WHEN (old.deleted_at IS NULL AND new.deleted_at IS NOT NULL) EXECUTE FUNCTION note_versions();
+ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON jobs USING (tenant_id = acting_tenant());
 
--- Every definition that a job has had; append-only. json, not jsonb: a payload is sent byte for byte.
+-- How many active jobs a tenant with a limit on them has. Locked by each change that makes one active.
+CREATE TABLE active_jobs (
+  tenant_id uuid NOT NULL,
+  used integer NOT NULL,
+  counted_at timestamptz(3) NOT NULL, -- when the jobs were last counted; since then `used` follows the changes
+  CONSTRAINT active_jobs_pkey PRIMARY KEY (tenant_id),
+  CONSTRAINT active_jobs_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  CONSTRAINT active_jobs_used_check CHECK (used >= 0)
+) WITH (fillfactor=50);
+ALTER TABLE active_jobs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON active_jobs USING (tenant_id = acting_tenant());
+
+-- Every definition that a job has had. json, not jsonb: a payload is sent byte for byte.
 CREATE TABLE job_versions (
   job_id uuid NOT NULL,
   version integer NOT NULL,
@@ -310,6 +359,9 @@ CREATE TABLE job_versions (
   created_at timestamptz(3), -- null: the first version, made with the job, or one older than migration 11
   created_by text,
   implied_dst text[], -- the fields of schedule that nobody gave; null: an older program wrote the version, see domain/jobs/clock-rule.ts
+  lean_execution json, -- the execution without its payload, for lists; null: it has none, or an older program wrote it
+  payload_bytes integer, -- the length of the payload as JSON; 0: there is none; null: an older program wrote the version
+  pruned_at timestamptz(3), -- its payload, metadata and description were dropped: see domain/jobs/kept-versions.ts
   CONSTRAINT job_versions_pkey PRIMARY KEY (job_id, version),
   CONSTRAINT job_versions_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
   CONSTRAINT job_versions_check CHECK ((concurrency_key IS NULL) = (concurrency_key_limit IS NULL)),
@@ -322,6 +374,19 @@ CREATE TABLE job_versions (
 );
 CREATE INDEX job_versions_by_calendar ON job_versions USING gin (calendars) WHERE calendars IS NOT NULL;
 CREATE INDEX job_versions_older ON job_versions (job_id, version) WHERE implied_dst IS NULL AND (schedule ->> 'type') = 'CRON' AND (schedule ->> 'timezone') <> 'UTC' AND (schedule ->> 'cron_expression') ~ '^\s*(\S*[*/,-]\S*|\S+\s+\S*[*/,-]\S*|\S*[*/,-]\S*\s+\S+)\s+(?!\*\s)\S+(\s+\S+){3,4}\s*$';
+CREATE TRIGGER version_made AFTER INSERT ON job_versions FOR EACH ROW WHEN (new.version > 1) EXECUTE FUNCTION note_versions();
+ALTER TABLE job_versions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON job_versions USING (tenant_id = acting_tenant());
+
+-- Jobs whose versions maintenance looks at, to prune the ones that nothing names.
+CREATE TABLE version_notes (
+  job_id uuid NOT NULL,
+  after_version integer DEFAULT 0 NOT NULL, -- the look goes on behind it
+  due_at timestamptz(3) NOT NULL, -- since when; after a look a day later, until the next change
+  CONSTRAINT version_notes_pkey PRIMARY KEY (job_id),
+  CONSTRAINT version_notes_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id)
+);
+CREATE INDEX version_notes_due ON version_notes (due_at);
 
 -- Days and windows in which slots are skipped, by name.
 CREATE TABLE calendars (
@@ -337,6 +402,8 @@ CREATE TABLE calendars (
   CONSTRAINT calendars_pkey PRIMARY KEY (tenant_id, name),
   CONSTRAINT calendars_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
+ALTER TABLE calendars ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON calendars USING (tenant_id = acting_tenant());
 
 -- A request that takes many transactions (pause all, redrive all, backfill), and its progress.
 CREATE TABLE operations (
@@ -367,6 +434,8 @@ CREATE TABLE operations (
 CREATE INDEX operations_by_tenant ON operations (tenant_id, operation_id);
 CREATE INDEX operations_due ON operations (next_at) WHERE status = 'RUNNING';
 CREATE INDEX operations_over ON operations (finished_at) WHERE finished_at IS NOT NULL;
+ALTER TABLE operations ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON operations USING (tenant_id = acting_tenant());
 
 -- The answer to a request that carried an idempotency key, written with its effect.
 CREATE TABLE idempotency_keys (
@@ -381,6 +450,8 @@ CREATE TABLE idempotency_keys (
   CONSTRAINT idempotency_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON idempotency_keys USING (tenant_id = acting_tenant());
 CREATE FUNCTION claim_key(tenant uuid, given text, OUT busy boolean, OUT kept idempotency_keys)
  RETURNS record
  LANGUAGE plpgsql
@@ -406,6 +477,8 @@ CREATE TABLE artifacts (
   CONSTRAINT artifacts_sha256_check CHECK (sha256 ~ '^[0-9a-f]{64}$')
 );
 ALTER TABLE artifacts ALTER content SET STORAGE EXTERNAL;
+ALTER TABLE artifacts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON artifacts USING (tenant_id = acting_tenant());
 
 -- ==== scheduling ====
 
@@ -529,6 +602,8 @@ CREATE TABLE workers (
 CREATE INDEX workers_by_generation ON workers (generation);
 CREATE INDEX workers_by_tenant ON workers (tenant_id, worker_id);
 CREATE TRIGGER refuse_older BEFORE INSERT ON workers FOR EACH ROW WHEN (new.generation < 1) EXECUTE FUNCTION refuse_older();
+ALTER TABLE workers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON workers USING (tenant_id = acting_tenant());
 
 -- Workers that died or left, for people to see. A row gives no right to act.
 CREATE TABLE former_workers (
@@ -552,6 +627,8 @@ CREATE TABLE former_workers (
 );
 CREATE INDEX former_workers_by_tenant ON former_workers (tenant_id, status, worker_id);
 CREATE INDEX former_workers_shown_until ON former_workers (shown_until);
+ALTER TABLE former_workers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON former_workers USING (tenant_id = acting_tenant());
 
 -- The queue of first attempts on the fast path: up to 100 executions in parallel arrays.
 CREATE TABLE batches (
@@ -688,6 +765,8 @@ CREATE INDEX graph_runs_by_status ON graph_runs (tenant_id, status, run_id);
 CREATE INDEX graph_runs_by_tenant ON graph_runs (tenant_id, run_id);
 CREATE INDEX graph_runs_over ON graph_runs (tenant_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX graph_runs_unfired ON graph_runs (run_id) WHERE unfired;
+ALTER TABLE graph_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON graph_runs USING (tenant_id = acting_tenant());
 
 -- Unfinished runs of each root job, for its overlap policy.
 CREATE TABLE run_roots (
@@ -716,6 +795,8 @@ CREATE TABLE run_notes (
 CREATE INDEX run_notes_by_run ON run_notes (run_id, note_id);
 CREATE INDEX run_notes_by_tenant ON run_notes (tenant_id, run_id, note_id);
 CREATE TRIGGER run_notes_tenant BEFORE INSERT ON run_notes FOR EACH ROW WHEN (new.tenant_id IS NULL) EXECUTE FUNCTION name_tenant_of_note();
+ALTER TABLE run_notes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON run_notes USING (tenant_id = acting_tenant());
 
 -- ==== history ====
 
@@ -746,6 +827,9 @@ CREATE TABLE attempts (
   retry_of uuid,
   run_id uuid,
   skip_reason text, -- of a graph node that was skipped
+  cpu_ms bigint, -- of a command or a bundle
+  bytes_sent integer, -- of an HTTP request, with its head
+  bytes_received integer, -- of its answer, likewise
   CONSTRAINT attempts_kind_check CHECK (kind = ANY (ARRAY['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'])),
   CONSTRAINT attempts_outcome_check CHECK (outcome = ANY (ARRAY['succeeded', 'failed', 'timed_out', 'lost', 'cancelled', 'skipped'])),
   CONSTRAINT attempts_skip_reason_check CHECK (skip_reason = ANY (ARRAY['dependency', 'paused', 'deleted']))
@@ -757,6 +841,8 @@ CREATE INDEX attempts_failed ON ONLY attempts (tenant_id, execution_id) WHERE ou
 CREATE INDEX attempts_failed_by_job ON ONLY attempts (job_id, execution_id) WHERE outcome <> 'succeeded' AND final;
 CREATE INDEX attempts_late ON ONLY attempts (tenant_id, execution_id) WHERE (enqueued_at - slot) > '00:01:00'::interval AND final;
 CREATE INDEX attempts_late_by_job ON ONLY attempts (job_id, execution_id) WHERE (enqueued_at - slot) > '00:01:00'::interval AND final;
+ALTER TABLE attempts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON attempts USING (tenant_id = acting_tenant());
 
 -- Executions that failed for good, with the errors of all attempts and the payload.
 CREATE TABLE dead_letters (
@@ -783,6 +869,8 @@ CREATE INDEX dead_letters_by_job ON dead_letters (job_id, execution_id);
 CREATE INDEX dead_letters_by_tenant ON dead_letters (tenant_id, execution_id);
 CREATE INDEX dead_letters_by_tenant_age ON dead_letters (tenant_id, died_at);
 CREATE INDEX dead_letters_to_redrive ON dead_letters (redrive_at) WHERE redrive_at IS NOT NULL;
+ALTER TABLE dead_letters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON dead_letters USING (tenant_id = acting_tenant());
 
 -- Lines that attempts wrote, one row a request.
 CREATE TABLE logs (
@@ -795,6 +883,8 @@ CREATE TABLE logs (
   lines json NOT NULL, -- [[at, level, message], …]
   CONSTRAINT logs_pkey PRIMARY KEY (execution_id, attempt, first_line)
 );
+ALTER TABLE logs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON logs USING (tenant_id = acting_tenant());
 
 -- Ended executions of each job and day, for the statistics of a job.
 CREATE TABLE job_days (
@@ -858,6 +948,8 @@ CREATE TABLE tenant_activity (
   CONSTRAINT tenant_activity_step_check CHECK (step = ANY (ARRAY[60, 3600, 86400]))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX tenant_activity_by_age ON tenant_activity (step, at);
+ALTER TABLE tenant_activity ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON tenant_activity USING (tenant_id = acting_tenant());
 
 -- Counts of a job by hour and day.
 CREATE TABLE job_activity (
@@ -899,6 +991,8 @@ CREATE TABLE failure_groups (
   CONSTRAINT failure_groups_pkey PRIMARY KEY (tenant_id, at, job_id, error_type, http_status, shape)
 ) WITH (fillfactor=70);
 CREATE INDEX failure_groups_by_age ON failure_groups (at);
+ALTER TABLE failure_groups ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON failure_groups USING (tenant_id = acting_tenant());
 
 -- Slots that began more than five seconds late or were skipped.
 CREATE TABLE late_slots (
@@ -915,3 +1009,5 @@ CREATE TABLE late_slots (
 );
 CREATE INDEX late_slots_by_age ON late_slots (slot);
 CREATE INDEX late_slots_by_job ON late_slots (job_id, slot);
+ALTER TABLE late_slots ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON late_slots USING (tenant_id = acting_tenant());

@@ -33,6 +33,9 @@ export const endingItem = defineItem({
   hostThen: ['c', 'text'],
   deadlineMs: ['g', 'float8'],
   ownLane: ['q', 'boolean'],
+  cpuMs: ['y', 'float8'],
+  bytesSent: ['i', 'int'],
+  bytesReceived: ['r', 'int'],
 })
 
 /** The attempt that a report means. `workerId`: null for any holder. */
@@ -140,7 +143,7 @@ const isDead = fragment`h.dead_reason IS NOT NULL AND h.cancel IS NULL`
 /** The record of an attempt that is held (h), as it was reported. Somebody's cancel goes before any report. */
 const reportedEnd = {
   ...identityOfHeld,
-  ...columnsOf(fragment`h`, 'worker_id', 'http_status', 'preview'),
+  ...columnsOf(fragment`h`, 'worker_id', 'http_status', 'preview', 'cpu_ms', 'bytes_sent', 'bytes_received'),
   recorded_at: fragment`m.at`,
   final: fragment`h.retry_ms IS NULL OR h.cancel IS NOT NULL`,
   outcome: fragment`CASE WHEN h.cancel IS NULL THEN h.outcome ELSE 'cancelled' END`,

@@ -10,13 +10,17 @@ import { hotFireStatements } from '../../../test/hot-fire-statements.ts'
 import { hotRunStatements } from '../../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../../test/hot-statements.ts'
 import { fillDatabase } from '../../../test/large-database.ts'
+import { versionStatements } from '../../../test/version-statements.ts'
 import { workerStatementsToPlan } from '../../../test/worker-statements.ts'
+import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { sql } from '../../lib/sql.ts'
+import { apiRole, prepareApiRole } from '../connection/api-role.ts'
 import type { Database } from '../connection/database.ts'
 
 const tables = [
   ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
   ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity', 'workers', 'former_workers'],
+  'version_notes',
 ]
 
 interface Node {
@@ -76,12 +80,13 @@ const statements = [
   ...hotFireStatements,
   ...dashboardStatements,
   ...workerStatementsToPlan,
+  ...versionStatements,
 ]
 
 /** Each with the tables that its plan reads in full. */
-async function findWholeReads(client: pg.Client): Promise<string[]> {
+async function findWholeReads(client: pg.Client, which = statements): Promise<string[]> {
   const found: string[] = []
-  for (const one of statements)
+  for (const one of which)
     for (const whole of new Set(wholeReads(await planOf(client, one))))
       found.push(`${one.statement.name}: ${whole}`)
   return found
@@ -94,4 +99,34 @@ test('no hot statement reads a whole table, whether or not the tables were ever 
   assert.deepEqual(await findWholeReads(client), [], 'never analyzed')
   await client.query('VACUUM ANALYZE')
   assert.deepEqual(await findWholeReads(client), [], 'analyzed')
+})
+
+test('no statement of the API’s reads loses its plan to row-level security', async (t) => {
+  const { client, database } = await useDatabase(t)
+  await client.query(fillDatabase)
+  await adopt(database, client)
+  await prepareApiRole(database)
+  await client.query(`SET ROLE ${apiRole}`)
+  await client.query("SELECT set_config('carillon.tenant', $1, false)", [defaultTenantId])
+  const reads: HotStatement[] = []
+  for (const one of statements)
+    await planOf(client, one).then(
+      () => reads.push(one),
+      (error: { code?: string }) => assert.equal(error.code, '42501', one.statement.name),
+    )
+  const names = reads.map(({ statement: { name } }) => name)
+  for (const name of [
+    'listOfTenant',
+    'listFailedOfJob',
+    'countOfTenant',
+    'listJobs',
+    'selectExecution',
+    'listRunsOfJob',
+  ])
+    assert(names.includes(name), name)
+  assert.deepEqual(await findWholeReads(client, reads), [], 'never analyzed')
+  await client.query('RESET ROLE')
+  await client.query('VACUUM ANALYZE')
+  await client.query(`SET ROLE ${apiRole}`)
+  assert.deepEqual(await findWholeReads(client, reads), [], 'analyzed')
 })

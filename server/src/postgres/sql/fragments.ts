@@ -14,6 +14,33 @@ export const currentVersions = fragment`
   JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
   JOIN cursors c ON c.job_id = j.job_id`
 
+/** The names of the fields of an item, its ids, instants and numbers, in JSON. */
+const itemBytes = fragment`1500`
+
+/** The execution of a version (v) without its payload, which is read only if an older program wrote the version. */
+export const leanExecution = fragment`
+  CASE
+    WHEN v.payload_bytes = 0 THEN v.execution
+    WHEN v.payload_bytes > 0 THEN v.lean_execution
+    ELSE (SELECT json_object_agg(key, value) FROM json_each(v.execution) WHERE key <> 'payload')
+  END`
+
+/** Of a version (v), as JSON; null: it has none. */
+export const payloadText = fragment`(v.execution -> 'payload')::text`
+
+/**
+ * The bytes of a version (v) in a list; with its payload if `payloads`, and also if the payload must be read to be left
+ * out.
+ */
+export const versionBytes = (payloads: Fragment): Fragment => fragment`
+  ${itemBytes} + octet_length(
+    json_build_array(
+      v.name, v.description, v.tags, v.schedule,
+      CASE WHEN v.payload_bytes > 0 THEN v.lean_execution ELSE v.execution END, v.retry_policy, v.metadata,
+      v.depends_on, v.concurrency_key
+    )::text
+  ) + CASE WHEN ${payloads} THEN coalesce(v.payload_bytes, 0) ELSE 0 END`
+
 /** The rank of the first execution that waits in the shared lane of a route; `counts`: which of the batches (b) count. */
 export const firstRank = (route: Fragment, counts = fragment`true`): Fragment => fragment`
   least(
@@ -110,7 +137,8 @@ export const calendarsOfVersion = fragment`
 
 export const tierColumns = fragment`
   tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
-  tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second`
+  tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second,
+  tier.host_calls_per_second, tier.active_jobs_max, tier.timeout_seconds_max`
 
 /** How many executions a worker holds, in batches and alone. By the indexes on worker_id. */
 export const heldBy = (workerId: Fragment): Fragment => fragment`

@@ -37,7 +37,7 @@ export type AttemptColumns = Columns<
   Identity | 'recorded_at' | 'attempt' | 'final' | 'outcome' | 'finished_at',
   | Origin
   | ('started_at' | 'duration_ms' | 'worker_id' | 'http_status' | 'error_type' | 'error_message' | 'preview')
-  | ('dead_letter' | 'skip_reason')
+  | ('cpu_ms' | 'bytes_sent' | 'bytes_received' | 'dead_letter' | 'skip_reason')
 >
 
 export const insertAttempts = (columns: AttemptColumns, from: Fragment): Fragment =>

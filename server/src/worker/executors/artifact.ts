@@ -5,6 +5,7 @@ import { access, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { ArtifactExecution } from '../../domain/executors/artifact.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
+import { findClosed, type SystemUser } from '../../lib/system-users.ts'
 import { TarError } from '../../lib/tar/read-tar.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
@@ -42,7 +43,8 @@ const runner = join(import.meta.dirname, 'artifact-runner.ts')
 export function createExecutor(deps: LocalExecutorDeps): LocalExecutor {
   const { clock, timers, artifacts, settings, place } = deps
   const { dataDir, artifactsDir, artifactCpuSeconds: cpuSeconds, artifactMemoryMb: memoryMb } = settings
-  const bundles = new BundleCache(clock, { directory: join(dataDir, 'artifacts') })
+  const isForOther = place!.user !== null
+  const bundles = new BundleCache(clock, { directory: join(dataDir, 'artifacts'), isForOther })
   const source = { artifacts, artifactsDir, bundles, watch: new GroupWatch(timers) }
   return createArtifactExecutor({ timers, ...place!, ...source }, { cpuSeconds, memoryMb })
 }
@@ -64,6 +66,7 @@ export function createArtifactExecutor(deps: ArtifactDeps, limits: ArtifactLimit
 
 async function runEntry(deps: ArtifactDeps, attempt: Attempt): Promise<ExecutorResult> {
   const { call, context, bundle, limits } = attempt
+  await checkOpen(deps.user, bundle)
   const { entrypoint } = call.execution as ArtifactExecution
   const [, file, name] = /^([^:]+):([A-Za-z_$][\w$]*)$/.exec(entrypoint) ?? []
   const words = new CommandWords(context)
@@ -83,6 +86,8 @@ async function runEntry(deps: ArtifactDeps, attempt: Attempt): Promise<ExecutorR
     file,
     ...['.js', '.mjs', '.cjs', '.ts', '.mts'].map((ending) => file + ending),
   ])
+  await checkOpen(deps.user, runner)
+  await checkOpen(deps.user, process.execPath)
   const said = new RunnerWords(words)
   const end = await runLimited(deps, attempt, words, {
     file: process.execPath,
@@ -115,6 +120,7 @@ async function runLimited(
     directory,
     env: environmentOf(call, { home: directory, variables: deps.variables }),
     cpuSeconds,
+    onUsed: (cpuMs) => context.used(cpuMs),
     onLine(from, line) {
       // The message V8 prints before it gives up.
       if (from === 'stderr' && line.includes('JavaScript heap out of memory')) breach ??= 'memory'
@@ -139,6 +145,13 @@ async function runLimited(
       ? `Used more than ${cpuSeconds} s of CPU time (CARILLON_ARTIFACT_CPU_SECONDS)`
       : `Used more than ${memoryMb} MB of memory (CARILLON_ARTIFACT_MEMORY_MB)`
   return { error: { type: 'EXIT_CODE', message }, preview: words.preview() }
+}
+
+/** Another attempt is of use once the operator has opened it. */
+async function checkOpen(user: SystemUser | null, path: string): Promise<void> {
+  if (user === null) return
+  const closed = await findClosed(await realpath(path), user)
+  if (closed !== null) throw new Error(`the user of CARILLON_COMMANDS_USER may not open ${closed}`)
 }
 
 /** The first of the paths that is a file of the bundle. */

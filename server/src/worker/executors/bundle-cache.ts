@@ -1,8 +1,8 @@
 // Bundles as they were unpacked, by their checksum, on this machine's disk. One appears under its name only when it is
 // whole; the least recently used go first when they take too much room, and never one that is in use.
 import { hash } from 'node:crypto'
-import { mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { makeDirectory } from '../../lib/make-directory.ts'
 import { TarError } from '../../lib/tar/read-tar.ts'
 import { unpackTar } from '../../lib/tar/unpack-tar.ts'
@@ -13,6 +13,8 @@ export interface BundleCacheOptions {
   directory: string
   /** Unused bundles beyond this size are removed. Default 1 GiB. */
   bytesMax?: number
+  /** Another user runs the bundles: it may read one whose name it knows, and write none. Default false. */
+  isForOther?: boolean
 }
 
 const bundleLimits = { entriesMax: 10_000, bytesMax: 256 * 2 ** 20 }
@@ -31,6 +33,7 @@ export class BundleCache {
   readonly #clock: Pick<Clock, 'databaseNow'>
   readonly #directory: string
   readonly #bytesMax: number
+  readonly #isForOther: boolean
   /** The least recently used first. */
   readonly #kept = new Map<string, Kept>()
   readonly #users = new Map<string, number>()
@@ -39,11 +42,12 @@ export class BundleCache {
 
   constructor(
     clock: Pick<Clock, 'databaseNow'>,
-    { directory, bytesMax = cacheBytesMax }: BundleCacheOptions,
+    { directory, bytesMax = cacheBytesMax, isForOther = false }: BundleCacheOptions,
   ) {
     this.#clock = clock
     this.#directory = directory
     this.#bytesMax = bytesMax
+    this.#isForOther = isForOther
   }
 
   /** `fetch` is asked for the bundle unless it is there. Throws a TarError when the bundle is to blame. */
@@ -99,6 +103,7 @@ export class BundleCache {
     try {
       const bytes = entryBytes + (await unpackTar(content, draft, bundleLimits))
       const path = join(this.#directory, `${sha256}.${bytes}`)
+      if (this.#isForOther) await chmod(draft, 0o755)
       await rename(draft, path).catch(async (error: NodeJS.ErrnoException) => {
         // Another process was faster; it unpacked the same content.
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
@@ -134,6 +139,11 @@ export class BundleCache {
 
   async #readDirectory(): Promise<void> {
     await makeDirectory(this.#directory, 0o700)
+    if (this.#isForOther) {
+      await chmod(this.#directory, 0o711)
+      // Files in the data directory that nobody may read are closed themselves.
+      await chmod(dirname(this.#directory), 0o711)
+    }
     const now = this.#clock.databaseNow()
     const found: { sha256: string; kept: Kept; usedMs: number }[] = []
     for (const name of await readdir(this.#directory)) {
@@ -148,7 +158,10 @@ export class BundleCache {
       else if (/^(new|old)-/.test(name) && usedMs < now - forsakenMs) await remove(path)
     }
     found.sort((a, b) => a.usedMs - b.usedMs)
-    for (const { sha256, kept } of found) this.#kept.set(sha256, kept)
+    for (const { sha256, kept } of found) {
+      if (this.#isForOther) await chmod(kept.path, 0o755)
+      this.#kept.set(sha256, kept)
+    }
   }
 }
 

@@ -5,8 +5,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { LineReader } from '../../lib/line-reader.ts'
 import { groupLives, killGroup } from '../../lib/process-groups.ts'
+import type { SystemUser } from '../../lib/system-users.ts'
 import { withDeadline } from '../../lib/time/deadline.ts'
 import type { Timers } from '../../ports/timers.ts'
+import { type AttemptProcesses, type CommandProcesses, directoryVariable } from './attempt-processes.ts'
+import { type CommandLimits, gate, gateArguments } from './command-gate.ts'
 
 export interface Groups {
   /** Resolves once the group would be killed if we died; rejects when nobody is there to do it. */
@@ -19,6 +22,10 @@ export interface Groups {
 export interface CommandDeps {
   timers: Timers
   groups: Groups
+  processes: CommandProcesses
+  /** Null: commands run as ourselves. */
+  user: SystemUser | null
+  limits: CommandLimits
 }
 
 export interface Command {
@@ -26,7 +33,7 @@ export interface Command {
   file: string
   args: readonly string[]
   directory: string
-  /** The whole environment. */
+  /** The whole environment, but for the variable that names the directory. */
   env: Readonly<Record<string, string>>
   stdin: string
   /** Null: as much as it wants. */
@@ -34,6 +41,8 @@ export interface Command {
   /** 'words': lines written to descriptor `wordsDescriptor`; absent unless `hasWords`. */
   onLine: (from: 'stdout' | 'stderr' | 'words', line: string) => void
   hasWords: boolean
+  /** CPU time of all its processes, in ms. Called at most once, before it has ended. */
+  onUsed: (cpuMs: number) => void
 }
 
 export type CommandEnd =
@@ -60,46 +69,49 @@ const lingerMs = 500
 const drainMs = 1_000
 const lookMs = 100
 
-// Fixed text: nothing from the job is read as shell. `read` fails when we are gone: then the command must not begin. A
-// limit that is already lower stays. The unset variables are the ones that the shell itself adds.
-const gate = `read -r CARILLON_GATE <&3 || exit 125
-exec 3<&-
-[ -z "$1" ] || { ulimit -S -t "$1"; ulimit -H -t "$2"; } 2>/dev/null
-shift 2
-unset PWD OLDPWD SHLVL CARILLON_GATE
-exec "$@"`
-
 export function startCommand(deps: CommandDeps, command: Command): RunningCommand {
   const { file, args, directory, env, cpuSeconds, hasWords } = command
-  // Past the soft limit it is told by SIGXCPU, which says why it died; past the hard one it is killed.
-  const limits = cpuSeconds === null ? ['', ''] : [String(cpuSeconds), String(cpuSeconds + 5)]
-  const child = spawn('/bin/sh', ['-c', gate, 'carillon-gate', ...limits, file, ...args], {
+  const { limits, user } = deps
+  const processes = deps.processes.of(deps.timers, directory)
+  const bounds = gateArguments({ ...limits, cpuSeconds, keepsPrivileges: user === null })
+  const child = spawn('/bin/sh', ['-c', gate, 'carillon-gate', ...bounds, file, ...args], {
+    ...user,
     cwd: directory,
-    env,
+    env: { ...env, [directoryVariable]: directory },
     detached: true,
     stdio: hasWords ? ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe', 'pipe'],
   })
+  if (child.pid !== undefined) processes.begin(child.pid)
   const stop = stopper(deps, child.pid)
-  const ended = follow(deps, child, command, stop)
+  const ended = follow(deps, { child, command, processes, stop })
   return { group: child.pid, ended, stop: stop.stop }
+}
+
+interface Started {
+  child: ChildProcess
+  command: Command
+  processes: AttemptProcesses
+  stop: ReturnType<typeof stopper>
 }
 
 async function follow(
   { timers, groups }: CommandDeps,
-  child: ChildProcess,
-  command: Command,
-  stop: ReturnType<typeof stopper>,
+  { child, command, processes, stop }: Started,
 ): Promise<CommandEnd> {
   const exited = new Promise<CommandEnd>((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve(signal === null ? { kind: 'exited', code: code! } : { kind: 'killed', by: signal }),
-    )
+    child.once('exit', (code, signal) => {
+      processes.exited()
+      resolve(signal === null ? { kind: 'exited', code: code! } : { kind: 'killed', by: signal })
+    })
     child.once('error', (error) => resolve({ kind: 'not_started', reason: error.message }))
   })
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const finish = readLines(child, command)
   const group = child.pid
-  if (group === undefined) return exited
+  if (group === undefined) {
+    processes.end()
+    return exited
+  }
   const [stdin, , , opener] = child.stdio as Writable[]
   // A command that does not read its input, or has ended, breaks the pipe.
   for (const pipe of [stdin!, opener!]) pipe.on('error', () => {})
@@ -115,11 +127,15 @@ async function follow(
   while (stop.isAsked() && groupLives(group)) await timers.wait(lookMs)
   await withDeadline(timers, groups.inHaste ? 0 : lingerMs, closed)
   killGroup(group, 'SIGKILL')
-  // Output written before the kill stays readable; the pipe of a grandchild that left the group may never end.
+  processes.kill()
+  // Output written before the kill stays readable; the pipe of a process that we did not find may never end.
   await withDeadline(timers, drainMs, closed)
   stop.forget()
   for (const pipe of child.stdio) pipe?.destroy()
   finish()
+  const cpuMs = await processes.readCpuMs()
+  if (cpuMs !== null) command.onUsed(cpuMs)
+  processes.end()
   groups.ended(group)
   return end
 }
@@ -137,7 +153,7 @@ function readLines(child: ChildProcess, { onLine, hasWords }: Command): () => vo
   }
 }
 
-function stopper({ timers, groups }: CommandDeps, group: number | undefined) {
+function stopper({ timers, groups }: Pick<CommandDeps, 'timers' | 'groups'>, group: number | undefined) {
   const stopping = new AbortController()
   const givenUp = Promise.withResolvers<CommandEnd>()
   let stage: 'running' | 'asked' | 'killed' = 'running'

@@ -43,6 +43,7 @@ function listen() {
     signal: new AbortController().signal,
     log: (level: string, message: string) => void said.push([level, message]),
     note: (note: object) => void said.push(note),
+    used() {},
   }
   return { said, context }
 }

@@ -4,7 +4,7 @@ import { executionId, type Given, jobId, origin, setup, slot } from '../../../te
 import { createVirtualWorld, type ScriptedAnswer } from '../../../test/virtual-world.ts'
 import type { RetryPolicy } from '../../domain/queue/retry.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
-import type { HttpErrorType } from '../../ports/http.ts'
+import type { HttpErrorType, HttpRequest } from '../../ports/http.ts'
 import { createSpanIds } from './http.ts'
 
 // By `printf %s 'job:time' | sha256sum`, and of 'job:execution': the first 32 digits.
@@ -28,6 +28,23 @@ test('an attempt sends the headers of the specification, and these only', async 
     'x-carillon-token': `token of t ${executionId} 3 1`,
   })
   assert.equal(traceparent, '00-019b7a004c00700080000000000000a7-00f067aa0ba902b7-01')
+})
+
+test('an attempt knows the bytes of its call, if the call was made', async () => {
+  const answer = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() } as const
+  const cut = { kind: 'failed', type: 'CONNECTION_RESET', message: 'cut' } as const
+  for (const outcome of [answer, cut]) {
+    const http = {
+      async send({ onTraffic }: HttpRequest) {
+        onTraffic?.(321, 45)
+        return outcome
+      },
+    }
+    const { end } = await setup().run(http)
+    assert.deepEqual(end!.usage, { bytesSent: 321, bytesReceived: 45 })
+  }
+  const forbidden = { kind: 'failed', type: 'TARGET_FORBIDDEN', message: 'private' } as const
+  assert.equal((await setup().run({ send: async () => forbidden })).end!.usage, undefined)
 })
 
 test('an attempt in a graph run names the run', async () => {

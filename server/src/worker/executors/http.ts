@@ -2,7 +2,13 @@
 // its own headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
 import type { HttpExecution } from '../../domain/executors/http.ts'
-import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'
+import {
+  type AttemptEnd,
+  endAttempt,
+  messageLengthMax,
+  previewBytesMax,
+  type Usage,
+} from '../../domain/queue/attempt.ts'
 import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { isOwnHeader } from '../../domain/queue/own-headers.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
@@ -69,23 +75,27 @@ export async function runHttp(
     startedAt = clock.databaseNow()
     held.startedAt = startedAt
   }
+  let usage: Usage | undefined
+  const onTraffic = (bytesSent: number, bytesReceived: number) => {
+    usage = { bytesSent, bytesReceived }
+  }
   // Not kept here: it is large, and nobody needs it once it is sent.
-  const outcome = await http.send(requestOf(deps, held, prepared, onStarted), signal)
+  const outcome = await http.send(requestOf(deps, held, prepared, { onStarted, onTraffic }), signal)
   if (isTaken(outcome)) {
     held.awaitingUntil = epochMs(startedAt + timeoutMsOf(held, startedAt))
     return { end: null, outcome }
   }
   const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
   if (outcome.kind === 'answered' || outcome.type !== 'CANCELLED')
-    return { end: judge(deps, held, outcome, { startedAt, durationMs }), outcome }
-  return { end: held.cancelledMs === null ? null : endCancelled(startedAt, durationMs), outcome }
+    return { end: judge(deps, held, outcome, { startedAt, durationMs, usage }), outcome }
+  return { end: held.cancelledMs === null ? null : endCancelled(startedAt, durationMs, usage), outcome }
 }
 
 function requestOf(
   deps: HttpExecutorDeps,
   held: HeldExecution,
   prepared: PreparedHttp,
-  onStarted: () => void,
+  callbacks: Required<Pick<HttpRequest, 'onStarted' | 'onTraffic'>>,
 ): HttpRequest {
   const body = held.bodyOverride ?? prepared.body
   return {
@@ -97,7 +107,7 @@ function requestOf(
     timeoutMs: timeoutMsOf(held, held.startedAt!),
     responseBytesMax,
     previewBytesMax,
-    onStarted,
+    ...callbacks,
     ...(body !== null && { body }),
   }
 }
@@ -157,7 +167,7 @@ function judge(
   { clock, random }: HttpExecutorDeps,
   held: HeldExecution,
   outcome: HttpOutcome,
-  { startedAt, durationMs }: { startedAt: EpochMs; durationMs: number },
+  { startedAt, durationMs, usage }: { startedAt: EpochMs; durationMs: number; usage: Usage | undefined },
 ): AttemptEnd {
   const { attempt, losses, totalDeadline } = held
   const now = clock.databaseNow()
@@ -169,6 +179,7 @@ function judge(
       durationMs,
       httpStatus: isAnswered ? outcome.status : null,
       preview: isAnswered ? previewText(outcome.preview) : null,
+      ...(usage && { usage }),
       error: errorOf(outcome),
       retryAfterMs: isAnswered ? retryAfterOf(outcome.headers['retry-after'], now) : null,
     },

@@ -7,7 +7,8 @@ import type { Artifacts } from '../../ports/artifacts.ts'
 import type { LocalExecutor } from '../../ports/executor.ts'
 import type { World } from '../../ports/world.ts'
 import type { LocalExecutors } from '../run-local.ts'
-import type { CommandPlace } from './own-directory.ts'
+import { refusing } from './command-end.ts'
+import type { CommandPlace, RunAs } from './own-directory.ts'
 
 export interface LocalExecutorDeps extends Pick<World, 'clock' | 'timers'> {
   artifacts: Artifacts
@@ -28,11 +29,21 @@ const loads: Record<Executor, Load | null> = {
 }
 
 /** Executors of the kinds that the settings allow: with a `place` the kinds that isolate, without it all others. */
-export async function createExecutors(deps: LocalExecutorDeps): Promise<LocalExecutors> {
+export async function createExecutors({
+  place,
+  ...deps
+}: Omit<LocalExecutorDeps, 'place'> & {
+  place: (Omit<CommandPlace, 'user'> & { runAs: RunAs }) | null
+}): Promise<LocalExecutors> {
   const created: LocalExecutors = {}
-  for (const type of kindsAllowed(deps.settings, deps.place !== null)) {
-    const loaded = await loads[type]?.()
-    if (loaded !== undefined) created[type] = loaded.createExecutor(deps)
+  const runAs = place?.runAs ?? { user: null }
+  for (const type of kindsAllowed(deps.settings, place !== null)) {
+    if ('refusal' in runAs) created[type] = refusing(runAs.refusal)
+    else {
+      const loaded = await loads[type]?.()
+      const given = place && { ...place, user: runAs.user }
+      if (loaded !== undefined) created[type] = loaded.createExecutor({ ...deps, place: given })
+    }
   }
   return created
 }

@@ -67,6 +67,7 @@ test('a command sees an environment of its own, and none of ours', async (t) => 
   const expected = [
     'PATH=/usr/local/bin:/usr/bin:/bin',
     `HOME=${home}`,
+    `CARILLON_DIRECTORY=${home}`,
     'GREETING=hello',
     'CARILLON_EXECUTION_ID=00000000-0000-7000-8000-00000000000e',
     'CARILLON_JOB_ID=00000000-0000-7000-8000-00000000000a',

@@ -50,6 +50,7 @@ async function runIn(
     stdin: call.payload ?? '',
     cpuSeconds: null,
     hasWords: false,
+    onUsed: (cpuMs) => context.used(cpuMs),
     onLine: (from, line) => words.take(from as 'stdout' | 'stderr', line),
   })
   const stop = () => running.stop('gently')

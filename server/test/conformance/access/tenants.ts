@@ -1,6 +1,7 @@
 // Conformance of the tenants port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { deleteJob } from '../../../src/domain/jobs/job-change.ts'
 import { defaultTenantId, type Tenant } from '../../../src/domain/tenants/tenant.ts'
 import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import type { StoreScenario } from '../stores.ts'
@@ -57,6 +58,26 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal(await s.tenants.countWithJobs(10), 3)
   })
 
+  test(`${name}: the limit of calls is told of tenants with one, and follows the tier`, async (t) => {
+    const s = await setup(t)
+    const small = await add(s, 'small', 'free')
+    const large = await add(s, 'large', 'enterprise')
+    const asked = [small.tenantId, large.tenantId, defaultTenantId, s.ids.next()]
+    const limits = async () =>
+      new Map((await s.tenants.callLimits(asked)).map((one) => [one.tenantId, one.hostCallsPerSecond]))
+    assert.deepEqual(
+      await limits(),
+      new Map([
+        [small.tenantId, 50],
+        [large.tenantId, 5_000],
+      ]),
+    )
+    await s.tenants.change(small.tenantId, { tier: 'pro' })
+    await s.tenants.change(large.tenantId, { tier: 'unlimited' })
+    assert.deepEqual(await limits(), new Map([[small.tenantId, 500]]))
+    assert.deepEqual(await s.tenants.callLimits([]), [])
+  })
+
   test(`${name}: of many that take one name at once, one gets it`, async (t) => {
     const s = await setup(t)
     const outcomes = await Promise.all(
@@ -91,5 +112,20 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
       ['a', 'default'],
     )
     assert.deepEqual([second.more, second.total], [false, 4])
+  })
+
+  test(`${name}: the usage of a tenant is its own, with a limit and without`, async (t) => {
+    const s = await setup(t)
+    const { tenantId } = await add(s, 'sales')
+    const used = (total: number) => ({ activeJobs: { total, capped: false } })
+    assert.deepEqual(await s.tenants.usage(tenantId, { activeJobsMax: null }), used(0))
+    await s.createJob()
+    const jobs = [await s.createJob({ tenantId }), await s.createJob({ tenantId })]
+    assert.deepEqual(await s.tenants.usage(tenantId, { activeJobsMax: null }), used(2))
+    assert.deepEqual(await s.tenants.usage(tenantId, { activeJobsMax: 1 }), used(2))
+    const target = { tenantId, jobId: jobs[0]!.jobId, activeJobsMax: 10 }
+    await s.jobs.change(target, (state) => deleteJob(state, { by: 'tester' }))
+    assert.deepEqual(await s.tenants.usage(tenantId, { activeJobsMax: 10 }), used(1))
+    assert.deepEqual(await s.tenants.usage(tenantId, { activeJobsMax: null }), used(1))
   })
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import type { RunQuery } from '../../../src/ports/graph-runs.ts'
+import type { RunPage, RunQuery } from '../../../src/ports/graph-runs.ts'
 import { edit } from '../jobs/changes.ts'
 import type { StoreScenario } from '../stores.ts'
 import { makeGraph } from './graph-scenario.ts'
@@ -23,6 +23,7 @@ export function testRunLists(name: string, setup: Setup): void {
   testGraphOf(name, setup)
   testGet(name, setup)
   testList(name, setup)
+  testBytes(name, setup)
 
   test(`${name}: runs are forgotten with the history of their tenant, and not before`, async (t) => {
     const s = await setup(t)
@@ -49,6 +50,35 @@ export function testRunLists(name: string, setup: Setup): void {
     }
     await s.ageHistory(366)
     assert.deepEqual([await s.runSteps.prune(2), await s.runSteps.prune(2)], [2, 1])
+  })
+}
+
+function testBytes(name: string, setup: Setup): void {
+  test(`${name}: a page of runs ends early at its bytes, and the next goes on there`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a')
+    const made: string[] = []
+    for (let n = 0; n < 5; n++) {
+      const runId = await g.trigger('a')
+      await g.step()
+      await g.finish(runId, 'a', 'failed')
+      made.unshift(runId)
+    }
+    for (const jobId of [null, g.jobOf('b').jobId]) {
+      const seen: string[] = []
+      const counts: number[] = []
+      let before: string | null = null
+      do {
+        const page: RunPage = await s.graphRuns.list({ ...allRuns, jobId, before, bytesMax: 4_000 })
+        seen.push(...page.runs.map(({ runId }) => runId))
+        counts.push(page.runs.length)
+        before = page.next
+      } while (before !== null)
+      assert.deepEqual(seen, made)
+      assert(counts.length > 1 && counts[0]! > 1, `${counts}`)
+      const alone = await s.graphRuns.list({ ...allRuns, jobId, bytesMax: 1 })
+      assert.deepEqual([alone.runs.length, alone.next], [1, made[0]])
+    }
   })
 }
 

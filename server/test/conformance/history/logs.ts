@@ -21,11 +21,23 @@ async function open(setup: Setup, t: TestContext) {
     const place = { tenantId: defaultTenantId, executionId, attempt: 1, firstLine }
     return s.logs.append([{ ...place, lines: messages.map(lineOf), ...changes }])
   }
-  const read = (changes: Partial<LogQuery> = {}) => {
+  const readPage = (changes: Partial<LogQuery> = {}) => {
     const all = { tenantId: defaultTenantId, executionId, attempt: null, after: null, limit: 10_000 }
     return s.logs.read({ ...all, ...changes })
   }
-  return { s, executionId, append, read, lineOf }
+  const read = async (changes: Partial<LogQuery> = {}) => (await readPage(changes)).lines
+  /** All pages, each with its lines as places. */
+  const readPages = async (changes: Partial<LogQuery>) => {
+    const pages: string[][] = []
+    for (let { after, more } = { after: changes.after ?? null, more: true }; more; ) {
+      const page = await readPage({ ...changes, after })
+      pages.push(page.lines.map(({ attempt, line }) => `${attempt}.${line}`))
+      after = page.lines.at(-1) ?? after
+      more = page.more
+    }
+    return pages
+  }
+  return { s, executionId, append, read, readPage, readPages, lineOf }
 }
 
 const placesOf = (entries: readonly LogEntry[]) =>
@@ -33,6 +45,7 @@ const placesOf = (entries: readonly LogEntry[]) =>
 
 export function testLogs(name: string, setup: Setup): void {
   testOrder(name, setup)
+  testPages(name, setup)
   testBounds(name, setup)
   testPrune(name, setup)
 }
@@ -56,21 +69,17 @@ function testOrder(name: string, setup: Setup): void {
     assert.deepEqual(await read({ attempt: 3 }), [])
   })
 
-  test(`${name}: reading goes on where it ended`, async (t) => {
-    const { append, read } = await open(setup, t)
+  test(`${name}: reading goes on where it ended, and the last page says that it is the last`, async (t) => {
+    const { append, read, readPages } = await open(setup, t)
+    assert.deepEqual(await readPages({ limit: 3 }), [[]])
     await append(0, ['a', 'b', 'c', 'd'])
     await append(0, ['x', 'y'], { attempt: 2 })
-    const seen: string[] = []
-    let after: LogQuery['after'] = null
-    while (true) {
-      const page: LogEntry[] = await read({ after, limit: 3 })
-      assert(page.length <= 3 && seen.length <= 6)
-      seen.push(...placesOf(page))
-      const last = page.at(-1)
-      if (last === undefined) break
-      after = { attempt: last.attempt, line: last.line }
-    }
-    assert.deepEqual(seen, ['1.0 a', '1.1 b', '1.2 c', '1.3 d', '2.0 x', '2.1 y'])
+    const all = ['1.0', '1.1', '1.2', '1.3', '2.0', '2.1']
+    assert.deepEqual(await readPages({ limit: 6 }), [all])
+    assert.deepEqual(await readPages({ limit: 5 }), [all.slice(0, 5), all.slice(5)])
+    assert.deepEqual(await readPages({ limit: 4 }), [all.slice(0, 4), all.slice(4)])
+    assert.deepEqual(await readPages({ limit: 3 }), [all.slice(0, 3), all.slice(3)])
+    assert.deepEqual(await readPages({ limit: 4, attempt: 1 }), [all.slice(0, 4)])
     const behind = await read({ attempt: 1, after: { attempt: 1, line: 2 } })
     assert.deepEqual(placesOf(behind), ['1.3 d'])
   })
@@ -107,6 +116,41 @@ function testOrder(name: string, setup: Setup): void {
     assert.deepEqual(await read({ tenantId }), [])
     assert.deepEqual(await read({ executionId: theirs }), [])
     assert.deepEqual(placesOf(await read({ tenantId, executionId: theirs })), ['1.0 theirs'])
+  })
+}
+
+function testPages(name: string, setup: Setup): void {
+  const long = 'x'.repeat(4_000)
+
+  test(`${name}: a page of lines ends early at its bytes, and the next goes on there`, async (t) => {
+    const { append, readPages } = await open(setup, t)
+    // Sent at once, one by one, and by a second attempt.
+    await append(0, [long, long, long, 'short', long])
+    for (const line of [5, 6, 7]) await append(line, [long])
+    await append(0, ['short', 'x'.repeat(8_000), 'short'], { attempt: 2 })
+    const pages = [
+      ['1.0', '1.1'],
+      ['1.2', '1.3', '1.4'],
+      ['1.5', '1.6'],
+      ['1.7', '2.0'],
+      ['2.1', '2.2'],
+    ]
+    assert.deepEqual(await readPages({ bytesMax: 9_000 }), pages)
+    // A line that is larger than a page comes alone.
+    assert.deepEqual(
+      await readPages({ bytesMax: 1 }),
+      pages.flat().map((place) => [place]),
+    )
+    assert.deepEqual(await readPages({ bytesMax: 100_000 }), [pages.flat()])
+  })
+
+  test(`${name}: a page of lines counts escapes in full, and has 2 MiB by default`, async (t) => {
+    const { append, readPages } = await open(setup, t)
+    const escaped = new Array<string>(31).fill('\u0001'.repeat(8_192))
+    await append(0, escaped)
+    await append(0, escaped, { attempt: 2 })
+    const counts = (await readPages({})).map((page) => page.length)
+    assert.deepEqual(counts, [42, 20])
   })
 }
 

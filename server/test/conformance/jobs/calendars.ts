@@ -4,6 +4,7 @@ import test, { type TestContext } from 'node:test'
 import { calendarsMax } from '../../../src/domain/jobs/calendar.ts'
 import { partitionOf } from '../../../src/domain/jobs/job.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
+import type { CalendarPage } from '../../../src/ports/calendars.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { StoreScenario } from '../stores.ts'
 import { change, edit, pause, remove } from './changes.ts'
@@ -78,6 +79,24 @@ export function testCalendars(name: string, setup: (t: TestContext) => Promise<S
     assert.deepEqual([second.more, second.total], [false, 6])
     assert.equal(await s.calendars.get(tenantId, 'theirs'), null)
     assert.equal(await s.calendars.delete(tenantId, 'theirs'), 'not_found')
+  })
+
+  test(`${name}: a page of calendars ends early at its bytes, and the next goes on there`, async (t) => {
+    const s = await setup(t)
+    const entries = Array.from({ length: 400 }, (_, n) => ({ date: `2${String(n).padStart(3, '0')}-01-01` }))
+    const names = ['a', 'b', 'c', 'd', 'e']
+    for (const one of names) await put(s, one, { entries })
+    const pages: string[][] = []
+    let after: string | null = null
+    for (let more = true; more; ) {
+      const page: CalendarPage = await s.calendars.list({ tenantId, after, limit: 4, bytesMax: 25_000 })
+      pages.push(page.calendars.map((one) => one.name))
+      after = pages.at(-1)!.at(-1)!
+      more = page.more
+    }
+    assert.deepEqual(pages, [['a', 'b'], ['c', 'd'], ['e']])
+    const alone = await s.calendars.list({ tenantId, after: null, limit: 4, bytesMax: 1 })
+    assert.deepEqual([alone.calendars.length, alone.more], [1, true])
   })
 
   test(`${name}: names are resolved to the contents of their calendars, and missing calendars are left out`, async (t) => {

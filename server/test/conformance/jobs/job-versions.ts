@@ -6,6 +6,7 @@ import { nextSlot } from '../../../src/domain/schedule/next-run.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
 import { ClockRuleMover } from '../../../src/maintenance/move-clock-rule.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
+import { leanPage } from '../../../src/ports/pages.ts'
 import type { StoreScenario } from '../stores.ts'
 import { change, edit, pause, remove } from './changes.ts'
 
@@ -19,7 +20,7 @@ export function testJobVersions(name: string, setup: (t: TestContext) => Promise
     // Of the job and not of a version of it.
     await change(s, made, pause())
     await change(s, made, edit({ name: 'third', tags: ['a'] }))
-    const page = await s.jobVersions.list({ tenantId, jobId, before: null, limit: 10 })
+    const page = await s.jobVersions.list({ tenantId, jobId, before: null, limit: 10, ...leanPage })
     assert.deepEqual(
       page!.versions.map(({ job, createdBy }) => [job.version, job.name, job.tags, createdBy]),
       [
@@ -39,7 +40,8 @@ export function testJobVersions(name: string, setup: (t: TestContext) => Promise
     const job = await s.createJob()
     const { tenantId, jobId } = job
     for (const one of ['b', 'c', 'd']) await change(s, job, edit({ name: one }))
-    const page = (before: number | null) => s.jobVersions.list({ tenantId, jobId, before, limit: 2 })
+    const page = (before: number | null) =>
+      s.jobVersions.list({ tenantId, jobId, before, limit: 2, ...leanPage })
     const numbersOf = (one: Awaited<ReturnType<typeof page>>) => one!.versions.map((each) => each.job.version)
     const first = await page(null)
     assert.deepEqual([numbersOf(first), first!.more, first!.total], [[4, 3], true, 4])
@@ -51,7 +53,7 @@ export function testJobVersions(name: string, setup: (t: TestContext) => Promise
     const s = await setup(t)
     const { tenantId, jobId } = await s.createJob()
     const list = (of: string, id: string) =>
-      s.jobVersions.list({ tenantId: of, jobId: id, before: null, limit: 10 })
+      s.jobVersions.list({ tenantId: of, jobId: id, before: null, limit: 10, ...leanPage })
     assert.equal(await list(tenantId, s.ids.next()), null)
     assert.equal(await list(await s.addTenant(1), jobId), null)
   })
@@ -85,7 +87,7 @@ export function testJobVersions(name: string, setup: (t: TestContext) => Promise
     await s.jobVersions.settleOlder(all.slice(1))
     await s.jobVersions.settleOlder(all.slice(1))
     assert.deepEqual(await s.jobVersions.findOlder(null, 10), all.slice(0, 1))
-    const { versions } = (await s.jobVersions.list({ ...edited, before: null, limit: 10 }))!
+    const { versions } = (await s.jobVersions.list({ ...edited, before: null, limit: 10, ...leanPage }))!
     assert.deepEqual(
       versions.map(({ job }) => [job.version, job.impliedDst, job.schedule]),
       [

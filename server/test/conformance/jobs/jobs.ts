@@ -7,6 +7,7 @@ import { dueAtOf } from '../../../src/domain/schedule/jitter.ts'
 import { lookAheadMs } from '../../../src/domain/scheduling/look-ahead.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
+import { leanPage } from '../../../src/ports/pages.ts'
 import { UNDER_WAY } from '../queue/under-way.ts'
 import type { StoreScenario } from '../stores.ts'
 import { takeAllChanges } from './job-states.ts'
@@ -155,6 +156,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
         before: null,
         offset: 0,
         limit: 10,
+        ...leanPage,
       })
       const view = (await s.jobs.get(defaultTenantId, jobId))!
       assert.equal(listed.jobs.find((job) => job.jobId === jobId)!.isUnderWay, view.isUnderWay)

@@ -123,6 +123,13 @@ function testReading(name: string, setup: Setup): void {
     assert.deepEqual(operations, [await get(s, made[2]!)])
   })
 
+  test(`${name}: the list of operations has no payloads of triggers`, async (t) => {
+    const s = await setup(t)
+    const given = await create(s, { kind: 'trigger', options: { payloadOverride: { a: 1 } } })
+    const { operations } = await s.operations.list({ tenantId: defaultTenantId, before: null, limit: 1 })
+    assert.deepEqual(operations, [{ ...(await get(s, given)), options: {} }])
+  })
+
   test(`${name}: nobody sees or cancels the operation of another tenant`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)

@@ -216,7 +216,7 @@ function testEnds(name: string, setup: Setup): void {
     const statuses = await Promise.all(executionIds.map((id) => s.statusOf(id)))
     assert.deepEqual(statuses, ['SUCCEEDED', 'RETRYING', 'FAILED', 'RUNNING', 'PENDING'])
     const letter = await s.deadLetters.get((await s.createJob()).tenantId, executionIds[2]!)
-    assert.deepEqual(letter?.payload, { c: 3 })
+    assert.deepEqual(JSON.parse(letter!.payload!), { c: 3 })
     assert.equal(await s.maintenance.wake(10), 1)
     const { live } = await s.claim(workerId)
     assert.deepEqual(live.map((one) => [one.executionId, one.kind, one.payloadOverride]).toSorted(), [

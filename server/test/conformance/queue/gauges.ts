@@ -124,4 +124,9 @@ function testFleet(name: string, setup: Setup): void {
     assert(before >= 0 && after >= before && Number.isInteger(after), `${before}, ${after}`)
     assert((await s.gauges.oldestTransaction()) >= 0)
   })
+
+  test(`${name}: of the connections that the database accepts, at least our own is in use`, async (t) => {
+    const { most, inUse } = await (await setup(t)).gauges.connections()
+    assert(inUse >= 1 && inUse <= most && Number.isInteger(most), `${inUse} of ${most}`)
+  })
 }

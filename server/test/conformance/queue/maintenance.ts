@@ -79,6 +79,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
         httpStatus: null,
         error,
         preview: null,
+        usage: null,
       })
     }
     const { batches, live } = await s.claim(await s.addWorker())
@@ -159,7 +160,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.deepEqual([view.status, view.deadLetter, view.attempts.length], ['FAILED', true, lossesMax])
     assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
     const letter = (await s.deadLetters.get(job.tenantId, executionId))!
-    assert.deepEqual([letter.reason, letter.attempts, letter.payload], ['WORKER_LOST', lossesMax, 'p'])
+    assert.deepEqual([letter.reason, letter.attempts, letter.payload], ['WORKER_LOST', lossesMax, '"p"'])
     assert.deepEqual(
       letter.errors.map(({ attempt, type }) => [attempt, type]),
       Array.from({ length: lossesMax }, (_, i) => [i + 1, 'WORKER_LOST']),

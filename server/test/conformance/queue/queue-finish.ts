@@ -6,7 +6,7 @@ import { allHeld, notHeld, type Scenario } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
 /** Fires a batch of `count` jobs and claims it. */
-async function claimFired(s: Scenario, count: number) {
+export async function claimFired(s: Scenario, count: number) {
   const jobs = []
   for (let i = 0; i < count; i++) jobs.push(await s.createJob({ name: `job ${i}` }))
   const { executionIds } = await s.fireBatch(jobs, 0)
@@ -15,7 +15,7 @@ async function claimFired(s: Scenario, count: number) {
 }
 
 /** Triggers a job and claims it. */
-async function claimTriggered(s: Scenario, changes: { payloadOverride?: unknown } = {}) {
+export async function claimTriggered(s: Scenario, changes: { payloadOverride?: unknown } = {}) {
   const job = await s.createJob()
   const executionId = await s.trigger(job, changes)
   const workerId = await s.addWorker()
@@ -48,7 +48,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       error: null,
     }
     const { attempts, ...view } = await s.view(executionIds[0]!)
-    assert.deepEqual(attempts, [{ ...ended, outcome: 'succeeded', preview: 'ok "ä"' }])
+    assert.deepEqual(attempts, [{ ...ended, outcome: 'succeeded', preview: 'ok "ä"', usage: null }])
     assert.deepEqual(view, {
       ...ended,
       executionId: executionIds[0],
@@ -145,6 +145,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       reason: 'NOT_RETRYABLE',
       attempts: 1,
       errors: [{ attempt: 1, at: finishedAt, ...error, httpStatus }],
+      payload: null,
       editedAt: null,
       redriveAt: null,
       runId: null,
@@ -242,7 +243,10 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
       { attempt: 1, at: s.at(301), ...first.end.error, httpStatus: 500 },
       { attempt: 2, at: s.at(310), ...error, httpStatus: null },
     ])
-    assert.deepEqual([letter.attempts, letter.payload, letter.reason], [2, ['mine'], 'MAX_RETRIES_EXCEEDED'])
+    assert.deepEqual(
+      [letter.attempts, letter.payload, letter.reason],
+      [2, '["mine"]', 'MAX_RETRIES_EXCEEDED'],
+    )
     assert.equal((await s.view(executionId)).deadLetter, true)
   })
 

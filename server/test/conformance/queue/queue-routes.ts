@@ -120,6 +120,25 @@ function testClaim(name: string, setup: Setup): void {
     const claimed = await s.queue.claim({ workerId, routes: both, lanes: [], hosts: wanted, batchesMax: 1 })
     assert.equal(claimed.live.length, 2)
   })
+
+  test(`${name}: of more hosts than are asked for, each has its turn`, async (t) => {
+    const s = await setup(t)
+    const workerId = await s.addWorker()
+    const hosts = Array.from({ length: 8 }, (_, nth) => `host-${nth}.example`)
+    for (const host of hosts) {
+      await fireOn(s, 'shell', 1)
+      const [batch] = (await s.claimOn(workerId, ['shell'])).batches
+      await s.finishBatch(workerId, batch!, { kind: 'unstarted', host })
+    }
+    const seen = new Set<string>()
+    // By chance one of them is never drawn once in 10^23.
+    for (let looks = 0; looks < 200; looks++) {
+      const found = (await s.queue.waiting(['shell'], 2)).hosts
+      assert.equal(new Set(found).size, 2)
+      for (const host of found) seen.add(host)
+    }
+    assert.deepEqual([...seen].toSorted(), hosts)
+  })
 }
 
 function testFindWaiting(name: string, setup: Setup): void {

@@ -129,11 +129,27 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const own = { active: 1, draining: 1, silent: 0, deadLastHour: 1, capacity: 6, running: 2 }
     assert.deepEqual(await s.workers.count({ tenantId }), own)
     assert.deepEqual(await s.workers.count({ tenantId: null }), { ...own, active: 2, capacity: 56 })
-    assert.equal(await s.workers.countRegistered(tenantId), 2)
     await s.ageLeases(11_000)
     assert.deepEqual(await s.workers.count({ tenantId }), {
       ...{ active: 0, draining: 0, silent: 2, deadLastHour: 1, capacity: 0, running: 0 },
     })
+  })
+
+  test(`${name}: of registrations at one moment, a tenant gets as many as it may have`, async (t) => {
+    const s = await setup(t)
+    const [tenantId, other] = [await s.addTenant(1), await s.addTenant(2)]
+    const workers = Array.from({ length: 40 }, (_, at) => ({ ...workerNumbered(at), tenantId }))
+    const outcomes = await Promise.all(workers.map((one) => s.leases.register(one, 5)))
+    assert.equal(outcomes.filter((outcome) => outcome === 'registered').length, 5)
+    assert.equal((await s.workers.count({ tenantId })).active, 5)
+    const made = workers[outcomes.indexOf('registered')]!
+    assert.equal(await s.leases.register(made, 5), 'registered', 'again, after a lost reply')
+    assert.equal(await s.leases.register({ ...workerNumbered(41), tenantId: other }, 5), 'registered')
+    assert.equal(await s.leases.register(workerNumbered(42), 5), 'registered', 'ours')
+    const refused = workers[outcomes.indexOf('too_many')]!
+    await s.leases.unregister(made.workerId)
+    assert.equal(await s.leases.register(refused, 5), 'registered')
+    assert.equal(await s.leases.register(made, 5), 'too_many')
   })
 
   test(`${name}: workers are listed a page at a time, by status, and ours alone`, async (t) => {
@@ -151,6 +167,46 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     assert.deepEqual(await numbersOf({ tenantId, status: 'ACTIVE', limit: 2 }), [1, 4])
     assert.deepEqual(await numbersOf({ status: 'DEAD' }), [2])
     assert.deepEqual(await numbersOf({ ours: true }), [3])
+  })
+
+  test(`${name}: a page of workers ends early at its bytes, and only the last has nothing behind it`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await s.addTenant(1)
+    const handlers = Array.from({ length: 200 }, (_, at) => `${'h'.repeat(125)}${100 + at}`)
+    for (let number = 1; number <= 7; number++) {
+      const own = number < 6 ? handlers : []
+      await s.leases.register({ ...workerNumbered(number), tenantId, handlers: own })
+    }
+    await s.maintenance.reclaim({ workerId: workerNumbered(2).workerId, beats: 0 })
+    const pagesOf = async (query: Partial<WorkerQuery & { bytesMax: number }>) => {
+      const pages: number[][] = []
+      for (
+        let { after, more }: { after: string | null; more: boolean } = { after: null, more: true };
+        more;
+      ) {
+        const page = await s.workers.page({ tenantId, ...query, after })
+        pages.push(page.workers.map(({ workerId }) => Number(workerId.slice(-3))))
+        after = page.workers.at(-1)?.workerId ?? after
+        more = page.more
+      }
+      return pages
+    }
+    assert.deepEqual(await pagesOf({ bytesMax: 80_000 }), [
+      [1, 2],
+      [3, 4],
+      [5, 6, 7],
+    ])
+    assert.deepEqual(
+      await pagesOf({ bytesMax: 80_000, limit: 1 }),
+      [1, 2, 3, 4, 5, 6, 7].map((one) => [one]),
+    )
+    assert.deepEqual(await pagesOf({ bytesMax: 1, status: 'DEAD' }), [[2]])
+    assert.deepEqual(await pagesOf({ limit: 7 }), [[1, 2, 3, 4, 5, 6, 7]])
+    assert.deepEqual(await pagesOf({ status: 'DRAINING' }), [[]])
+    // The program itself looks at all of them.
+    assert.equal((await s.workers.list({ tenantId })).length, 7)
+    const [first] = (await s.workers.page({ tenantId, limit: 1 })).workers
+    assert.deepEqual([first], await s.workers.list({ tenantId, limit: 1 }))
   })
 
   test(`${name}: a worker that beat after it was watched is not reclaimed`, async (t) => {

@@ -1,0 +1,98 @@
+// Conformance of the tiers port, for every implementation.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { defaultTenantId, type Tier, tiersMax } from '../../../src/domain/tenants/tenant.ts'
+import { epochMs } from '../../../src/lib/time/epoch.ts'
+import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
+import { pause, remove } from '../jobs/changes.ts'
+import type { StoreScenario } from '../stores.ts'
+
+export function testTiers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+  test(`${name}: tiers are listed by name, made and replaced`, async (t) => {
+    const s = await setup(t)
+    const names = (tiers: readonly Tier[]) => tiers.map(({ tier }) => tier)
+    assert.deepEqual(
+      await s.tiers.list(),
+      [...firstTiers].toSorted((a, b) => (a.tier < b.tier ? -1 : 1)),
+    )
+    const gold: Tier = { ...unlimitedTier, tier: 'gold', weight: 7, activeJobsMax: 5, hostCallsPerSecond: 3 }
+    assert.equal(await s.tiers.put(gold), 'created')
+    assert.deepEqual(await s.tiers.get('gold'), gold)
+    const lesser: Tier = {
+      tier: 'gold',
+      weight: 1,
+      historyDays: 2,
+      payloadBytesMax: 3,
+      retriesMax: 4,
+      intervalSecondsMin: 5,
+      priorityBest: 6,
+      deadLetters: false,
+      requestsPerSecond: 7,
+      hostCallsPerSecond: null,
+      activeJobsMax: null,
+      timeoutSecondsMax: 8,
+    }
+    assert.equal(await s.tiers.put(lesser), 'changed')
+    assert.deepEqual(await s.tiers.get('gold'), lesser)
+    assert.equal(await s.tiers.get('silver'), null)
+    assert.deepEqual(names(await s.tiers.list()), ['enterprise', 'free', 'gold', 'pro', 'unlimited'])
+  })
+
+  test(`${name}: there are so many tiers and no more`, async (t) => {
+    const s = await setup(t)
+    for (let n = firstTiers.length; n < tiersMax; n++)
+      assert.equal(await s.tiers.put({ ...unlimitedTier, tier: `t${n}` }), 'created')
+    assert.equal(await s.tiers.put({ ...unlimitedTier, tier: 'more' }), 'too_many')
+    assert.equal(await s.tiers.put({ ...unlimitedTier, tier: 't9' }), 'changed')
+  })
+
+  test(`${name}: a tenant has the limits of its tier as they are now`, async (t) => {
+    const s = await setup(t)
+    const tenantId = s.ids.next()
+    await s.tenants.create({ tenantId, name: 'sales', tier: 'free' })
+    const free = { ...firstTiers[1]!, activeJobsMax: 3 }
+    await s.tiers.put(free)
+    assert.deepEqual((await s.tenants.get(tenantId))!.tier, free)
+    assert.deepEqual((await s.tenants.get(defaultTenantId))!.tier, unlimitedTier)
+  })
+
+  test(`${name}: the tenants of a tier are listed, oldest first`, async (t) => {
+    const s = await setup(t)
+    const made = []
+    for (const tenant of ['a', 'b', 'c']) {
+      const tenantId = s.ids.next()
+      await s.tenants.create({ tenantId, name: tenant, tier: 'pro' })
+      made.push({ tenantId, name: tenant })
+    }
+    assert.deepEqual(await s.tiers.listTenants('pro', 10), { tenants: made, total: 3 })
+    assert.deepEqual(await s.tiers.listTenants('pro', 2), { tenants: made.slice(0, 2), total: 3 })
+    assert.deepEqual(await s.tiers.listTenants('free', 2), { tenants: [], total: 0 })
+  })
+
+  test(`${name}: a tenant is measured by its active jobs and by the jobs that are beyond a limit`, async (t) => {
+    const s = await setup(t)
+    const free = firstTiers[1]!
+    const plain = await s.createJob({ priority: 8 })
+    const nothing = { timeoutSeconds: null, retries: null, priority: null, payloadBytes: null }
+    assert.deepEqual(await s.tiers.measure(defaultTenantId, free), { activeJobs: 1, ...nothing })
+    const execution = { ...plain.execution, timeout_seconds: 7_200, payload: 'x'.repeat(2_000) }
+    const heavy = { priority: 2, retryPolicy: { ...plain.retryPolicy, max_retries: 9 }, execution }
+    const first = await s.createJob(heavy)
+    await s.createJob({ ...heavy, priority: 3 })
+    const expected = {
+      timeoutSeconds: { jobs: 2, furthest: 7_200 },
+      retries: { jobs: 2, furthest: 9 },
+      priority: { jobs: 2, furthest: 2 },
+      payloadBytes: { jobs: 2, furthest: 2_002 },
+    }
+    assert.deepEqual(await s.tiers.measure(defaultTenantId, free), { activeJobs: 3, ...expected })
+    const other = await s.addTenant(1)
+    assert.deepEqual(await s.tiers.measure(other, free), { activeJobs: 0, ...nothing })
+    assert.deepEqual(await s.tiers.measure(defaultTenantId, unlimitedTier), { activeJobs: 3, ...nothing })
+    const target = ({ jobId }: { jobId: string }) => ({ tenantId: defaultTenantId, jobId })
+    await s.jobs.change(target(plain), pause('with an end', epochMs((await s.now()) + 60_000)))
+    await s.jobs.change(target(first), remove)
+    const left = await s.tiers.measure(defaultTenantId, free)
+    assert.deepEqual([left.activeJobs, left.priority], [2, { jobs: 1, furthest: 3 }])
+  })
+}

@@ -1,0 +1,45 @@
+// H5: one tenant fills the disk with bundles that no server runs, and with versions of a job.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import test from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { cleanUp } from '../cleanup.ts'
+import { withTime } from '../processes/fleet.ts'
+import { startLoops } from './loops.ts'
+import { setupScene } from './scene.ts'
+
+const bundles = 5
+const bundleBytes = 8_000_000
+const editLoops = 4
+const editsMin = 100
+
+test('executions start on time while another tenant fills the disk', withTime, async (t) => {
+  const { evil, client, assertUnhurt } = await setupScene(t, { evilTier: 'pro' })
+  const jobId = await evil.createTriggered('http://127.0.0.1:9/')
+  let edits = 0
+  const editing = startLoops(editLoops, async () => {
+    edits += 1
+    const body = {
+      execution: { callback_url: 'http://127.0.0.1:9/', payload: `${edits} ${'x'.repeat(9_000)}` },
+    }
+    await evil.call('PATCH', `/jobs/${jobId}`, body)
+  })
+  cleanUp(t, () => editing[Symbol.asyncDispose]())
+  const uploads: number[] = []
+  const uploading = startLoops(1, async () => {
+    if (uploads.length === bundles) return void (await evil.call('GET', '/artifacts'))
+    const { status } = await evil.send(`/artifacts/a${uploads.length}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/gzip' },
+      body: gzipSync(randomBytes(bundleBytes), { level: 0 }),
+    })
+    if (status !== 429) uploads.push(status)
+  })
+  cleanUp(t, () => uploading[Symbol.asyncDispose]())
+  await assertUnhurt(8)
+  const { rows } = await client.query('SELECT count(*)::int AS artifacts FROM artifacts')
+  t.diagnostic(`evil: ${edits} edits, uploads ${uploads}`)
+  assert.deepEqual(rows, [{ artifacts: 0 }])
+  assert(uploads.length === bundles && uploads.every((status) => status >= 400 && status < 500), `${uploads}`)
+  assert(evil.answered(200) >= editsMin, `edits by status: ${JSON.stringify([...evil.statuses])}`)
+})
