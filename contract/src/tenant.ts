@@ -71,6 +71,22 @@ const tierFields = {
   ),
   active_jobs_max: limitOrNull(1_000_000_000, 'Jobs that are ACTIVE, or PAUSED with an end. Null: no limit.'),
   timeout_seconds_max: limitOrNull(604_800, 'The longest `timeout_seconds` of a job. Null: no limit.'),
+  executions_per_minute: limitOrNull(
+    10_000_000,
+    'Average rate of executions; bursts may be twice as large. Slots beyond it wait, triggers are refused. Null: no limit.',
+  ),
+  concurrent_executions_max: limitOrNull(
+    1_000_000,
+    'Executions that run at once. Others wait. Null: no limit.',
+  ),
+  waiting_executions_max: limitOrNull(
+    100_000_000,
+    'Executions that wait to be started. Slots beyond it are skipped, triggers are refused. Null: no limit.',
+  ),
+  storage_bytes_max: limitOrNull(
+    1_000_000_000_000_000,
+    'Bundles, versions of jobs, payloads of waiting executions and logs together. Null: no limit.',
+  ),
 }
 
 export const Tier = strictObject({ name: Type.String(), ...tierFields })
@@ -93,6 +109,10 @@ export const TierRequest = Type.Object(tierFields, {
       host_calls_per_second: 500,
       active_jobs_max: 100_000,
       timeout_seconds_max: 86_400,
+      executions_per_minute: 1_000,
+      concurrent_executions_max: 1_000,
+      waiting_executions_max: 100_000,
+      storage_bytes_max: 1_073_741_824,
     },
   ],
 })

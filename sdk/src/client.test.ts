@@ -39,6 +39,10 @@ const gold = {
   host_calls_per_second: null,
   active_jobs_max: 5,
   timeout_seconds_max: 60,
+  executions_per_minute: null,
+  concurrent_executions_max: null,
+  waiting_executions_max: null,
+  storage_bytes_max: null,
 }
 
 const calls: Calls = [

@@ -14,6 +14,10 @@ export const unlimitedTier: Tier = Object.freeze({
   hostCallsPerSecond: null,
   activeJobsMax: null,
   timeoutSecondsMax: null,
+  executionsPerMinute: null,
+  concurrentExecutionsMax: null,
+  waitingExecutionsMax: null,
+  storageBytesMax: null,
 })
 
 export const firstTiers: readonly Tier[] = [
@@ -31,6 +35,10 @@ export const firstTiers: readonly Tier[] = [
     hostCallsPerSecond: 50,
     activeJobsMax: 10_000,
     timeoutSecondsMax: 3_600,
+    executionsPerMinute: 100,
+    concurrentExecutionsMax: 100,
+    waitingExecutionsMax: 10_000,
+    storageBytesMax: 104_857_600,
   },
   {
     tier: 'pro',
@@ -45,6 +53,10 @@ export const firstTiers: readonly Tier[] = [
     hostCallsPerSecond: 500,
     activeJobsMax: 100_000,
     timeoutSecondsMax: 86_400,
+    executionsPerMinute: 1_000,
+    concurrentExecutionsMax: 1_000,
+    waitingExecutionsMax: 100_000,
+    storageBytesMax: 1_073_741_824,
   },
   {
     tier: 'enterprise',
@@ -59,5 +71,9 @@ export const firstTiers: readonly Tier[] = [
     hostCallsPerSecond: 5_000,
     activeJobsMax: 1_000_000,
     timeoutSecondsMax: 604_800,
+    executionsPerMinute: 10_000,
+    concurrentExecutionsMax: 10_000,
+    waitingExecutionsMax: 1_000_000,
+    storageBytesMax: 10_737_418_240,
   },
 ]

@@ -28,6 +28,10 @@ export const accessTables: readonly TableNote[] = [
       host_calls_per_second: 'calls to one host; null: no limit',
       active_jobs_max: 'null: no limit',
       timeout_seconds_max: 'of an attempt; null: no limit',
+      executions_per_minute: "two minutes' worth may come at once; null: no limit",
+      concurrent_executions_max: 'running at once; null: no limit',
+      waiting_executions_max: 'waiting to be started; null: no limit',
+      storage_bytes_max: 'bundles, versions, payloads of waiting executions and logs; null: no limit',
     },
   },
   {

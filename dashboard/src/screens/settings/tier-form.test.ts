@@ -25,6 +25,10 @@ const tier: Tier = {
   host_calls_per_second: 50,
   active_jobs_max: 500,
   timeout_seconds_max: null,
+  executions_per_minute: 1_000,
+  concurrent_executions_max: null,
+  waiting_executions_max: 5_000,
+  storage_bytes_max: 1_048_576,
 }
 const withLimit = (name: string, text: string) => {
   const form = formOf(tier)
@@ -53,8 +57,11 @@ test('a limit beside its range, and a name that no path takes, are refused', () 
 })
 
 test('limits and the excess of a tenant are told in words', () => {
-  assert.deepEqual(limitsOf(tier).slice(0, 3), [
+  assert.deepEqual(limitsOf(tier).slice(0, 6), [
     '500 active jobs',
+    '1,000 executions/min',
+    '5,000 waiting',
+    'storage 1 MB',
     'requests unlimited',
     '50 calls/s to a host',
   ])

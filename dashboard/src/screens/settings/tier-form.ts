@@ -13,6 +13,34 @@ interface LimitField {
 
 export const limitFields: readonly LimitField[] = [
   { name: 'active_jobs_max', label: 'Active jobs', min: 1, max: 1_000_000_000, isOptional: true },
+  {
+    name: 'executions_per_minute',
+    label: 'Executions a minute',
+    min: 1,
+    max: 10_000_000,
+    isOptional: true,
+  },
+  {
+    name: 'concurrent_executions_max',
+    label: 'Executions at once',
+    min: 1,
+    max: 1_000_000,
+    isOptional: true,
+  },
+  {
+    name: 'waiting_executions_max',
+    label: 'Waiting executions',
+    min: 1,
+    max: 100_000_000,
+    isOptional: true,
+  },
+  {
+    name: 'storage_bytes_max',
+    label: 'Storage (bytes)',
+    min: 1,
+    max: 1_000_000_000_000_000,
+    isOptional: true,
+  },
   { name: 'requests_per_second', label: 'Requests a second', min: 1, max: 1_000_000, isOptional: true },
   {
     name: 'host_calls_per_second',
@@ -69,8 +97,14 @@ export function tierFormError(form: TierForm): string | null {
 export function limitsOf(tier: Tier): string[] {
   const { requests_per_second: requests, host_calls_per_second: calls } = tier
   const { active_jobs_max: jobs, timeout_seconds_max: timeout } = tier
+  const { executions_per_minute: executions, concurrent_executions_max: concurrent } = tier
+  const { waiting_executions_max: waiting, storage_bytes_max: storage } = tier
   return [
     jobs === null ? 'jobs unlimited' : `${formatCount(jobs)} active jobs`,
+    executions === null ? 'executions unlimited' : `${formatCount(executions)} executions/min`,
+    ...(concurrent === null ? [] : [`${formatCount(concurrent)} at once`]),
+    ...(waiting === null ? [] : [`${formatCount(waiting)} waiting`]),
+    ...(storage === null ? [] : [`storage ${formatBytes(storage)}`]),
     requests === null ? 'requests unlimited' : `${formatCount(requests)} requests/s`,
     calls === null ? 'calls unlimited' : `${formatCount(calls)} calls/s to a host`,
     `${plural(tier.history_days, 'day')} of history`,

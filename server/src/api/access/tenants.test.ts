@@ -19,6 +19,10 @@ const free = {
   host_calls_per_second: 50,
   active_jobs_max: 10_000,
   timeout_seconds_max: 3_600,
+  executions_per_minute: 100,
+  concurrent_executions_max: 100,
+  waiting_executions_max: 10_000,
+  storage_bytes_max: 104_857_600,
 }
 
 test('a tenant comes with the limits of its tier', async (t) => {

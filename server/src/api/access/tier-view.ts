@@ -16,6 +16,10 @@ export function toTier(tier: domain.Tier): Tier {
     host_calls_per_second: tier.hostCallsPerSecond,
     active_jobs_max: tier.activeJobsMax,
     timeout_seconds_max: tier.timeoutSecondsMax,
+    executions_per_minute: tier.executionsPerMinute,
+    concurrent_executions_max: tier.concurrentExecutionsMax,
+    waiting_executions_max: tier.waitingExecutionsMax,
+    storage_bytes_max: tier.storageBytesMax,
   }
 }
 
@@ -33,5 +37,9 @@ export function fromTierRequest(name: string, request: TierRequest): domain.Tier
     hostCallsPerSecond: request.host_calls_per_second,
     activeJobsMax: request.active_jobs_max,
     timeoutSecondsMax: request.timeout_seconds_max,
+    executionsPerMinute: request.executions_per_minute,
+    concurrentExecutionsMax: request.concurrent_executions_max,
+    waitingExecutionsMax: request.waiting_executions_max,
+    storageBytesMax: request.storage_bytes_max,
   }
 }

@@ -38,4 +38,12 @@ export interface Tier {
   activeJobsMax: number | null
   /** Of an attempt. Null: as long as any job may have. */
   timeoutSecondsMax: number | null
+  /** Started on average; two minutes' worth may come at once. Null: as many as it likes. */
+  executionsPerMinute: number | null
+  /** Running at once. Null: as many as the workers have places for. */
+  concurrentExecutionsMax: number | null
+  /** Executions that wait to be started. Null: as many as it likes. */
+  waitingExecutionsMax: number | null
+  /** Bundles, versions of jobs, payloads of waiting executions and logs together. Null: as much as it likes. */
+  storageBytesMax: number | null
 }

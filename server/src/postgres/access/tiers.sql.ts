@@ -12,17 +12,19 @@ export const updateTier = sql('updateTier')`
   UPDATE tiers
   SET weight = $2, history_days = $3, payload_bytes_max = $4, retries_max = $5, interval_seconds_min = $6,
     priority_best = $7, dead_letters = $8, requests_per_second = $9, host_calls_per_second = $10,
-    active_jobs_max = $11, timeout_seconds_max = $12
+    active_jobs_max = $11, timeout_seconds_max = $12, executions_per_minute = $13,
+    concurrent_executions_max = $14, waiting_executions_max = $15, storage_bytes_max = $16
   WHERE tier = $1`
 
-/** $13: tiers at most. */
+/** $17: tiers at most. */
 export const insertTier = sql('insertTier')`
   INSERT INTO tiers (
     tier, weight, history_days, payload_bytes_max, retries_max, interval_seconds_min, priority_best,
-    dead_letters, requests_per_second, host_calls_per_second, active_jobs_max, timeout_seconds_max
+    dead_letters, requests_per_second, host_calls_per_second, active_jobs_max, timeout_seconds_max,
+    executions_per_minute, concurrent_executions_max, waiting_executions_max, storage_bytes_max
   )
-  SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
-  WHERE (SELECT count(*) FROM tiers) < $13
+  SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+  WHERE (SELECT count(*) FROM tiers) < $17
   ON CONFLICT DO NOTHING`
 
 /** Operators change tiers by hand, and tenants are few beside jobs: no index finds the tenants of a tier. */

@@ -37,6 +37,10 @@ export class PostgresTiers implements Tiers {
       tier.hostCallsPerSecond,
       tier.activeJobsMax,
       tier.timeoutSecondsMax,
+      tier.executionsPerMinute,
+      tier.concurrentExecutionsMax,
+      tier.waitingExecutionsMax,
+      tier.storageBytesMax,
     ]
     if ((await this.#database.query(statements.updateTier, values)).count > 0) return 'changed'
     const { count } = await this.#database.query(statements.insertTier, [...values, tiersMax])

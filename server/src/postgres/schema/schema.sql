@@ -207,8 +207,14 @@ CREATE TABLE tiers (
   host_calls_per_second integer, -- calls to one host; null: no limit
   active_jobs_max integer, -- null: no limit
   timeout_seconds_max integer, -- of an attempt; null: no limit
+  executions_per_minute integer, -- two minutes' worth may come at once; null: no limit
+  concurrent_executions_max integer, -- running at once; null: no limit
+  waiting_executions_max integer, -- waiting to be started; null: no limit
+  storage_bytes_max bigint, -- bundles, versions, payloads of waiting executions and logs; null: no limit
   CONSTRAINT tiers_pkey PRIMARY KEY (tier),
   CONSTRAINT tiers_active_jobs_max_check CHECK (active_jobs_max >= 0),
+  CONSTRAINT tiers_concurrent_executions_max_check CHECK (concurrent_executions_max > 0),
+  CONSTRAINT tiers_executions_per_minute_check CHECK (executions_per_minute > 0),
   CONSTRAINT tiers_history_days_check CHECK (history_days >= 1 AND history_days <= 365),
   CONSTRAINT tiers_host_calls_per_second_check CHECK (host_calls_per_second > 0),
   CONSTRAINT tiers_interval_seconds_min_check CHECK (interval_seconds_min > 0),
@@ -216,7 +222,9 @@ CREATE TABLE tiers (
   CONSTRAINT tiers_priority_best_check CHECK (priority_best >= 1 AND priority_best <= 10),
   CONSTRAINT tiers_requests_per_second_check CHECK (requests_per_second > 0),
   CONSTRAINT tiers_retries_max_check CHECK (retries_max >= 0),
+  CONSTRAINT tiers_storage_bytes_max_check CHECK (storage_bytes_max > 0),
   CONSTRAINT tiers_timeout_seconds_max_check CHECK (timeout_seconds_max > 0),
+  CONSTRAINT tiers_waiting_executions_max_check CHECK (waiting_executions_max > 0),
   CONSTRAINT tiers_weight_check CHECK (weight > 0)
 );
 

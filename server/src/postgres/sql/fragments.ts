@@ -138,7 +138,9 @@ export const calendarsOfVersion = fragment`
 export const tierColumns = fragment`
   tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
   tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second,
-  tier.host_calls_per_second, tier.active_jobs_max, tier.timeout_seconds_max`
+  tier.host_calls_per_second, tier.active_jobs_max, tier.timeout_seconds_max,
+  tier.executions_per_minute, tier.concurrent_executions_max, tier.waiting_executions_max,
+  tier.storage_bytes_max`
 
 /** How many executions a worker holds, in batches and alone. By the indexes on worker_id. */
 export const heldBy = (workerId: Fragment): Fragment => fragment`

@@ -31,6 +31,10 @@ export function testTiers(name: string, setup: (t: TestContext) => Promise<Store
       hostCallsPerSecond: null,
       activeJobsMax: null,
       timeoutSecondsMax: 8,
+      executionsPerMinute: 9,
+      concurrentExecutionsMax: 10,
+      waitingExecutionsMax: null,
+      storageBytesMax: 12_000_000_000,
     }
     assert.equal(await s.tiers.put(lesser), 'changed')
     assert.deepEqual(await s.tiers.get('gold'), lesser)
