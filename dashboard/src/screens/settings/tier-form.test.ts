@@ -61,7 +61,7 @@ test('limits and the excess of a tenant are told in words', () => {
     '500 active jobs',
     '1,000 executions/min',
     '5,000 waiting',
-    'storage 1 MB',
+    'storage 1.0 MB',
     'requests unlimited',
     '50 calls/s to a host',
   ])
