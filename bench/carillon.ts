@@ -25,6 +25,9 @@ export async function makeDataDir(): Promise<AsyncDisposable & { path: string }>
   }
 }
 
+/** Targets are on this machine, and tenants other than `default` may call only listed private ones. */
+const targets = { CARILLON_ALLOW_PRIVATE_TARGETS: '127.0.0.0/8' }
+
 /** `env`: settings in addition to the data directory and the port. */
 export async function startCarillon(
   dataDir: string,
@@ -34,7 +37,7 @@ export async function startCarillon(
   const startedMs = performance.now()
   const child = spawn('npm', ['start'], {
     cwd: join(import.meta.dirname, '..'),
-    env: { ...process.env, ...env, CARILLON_DATA: dataDir, CARILLON_PORT: String(port) },
+    env: { ...process.env, ...targets, ...env, CARILLON_DATA: dataDir, CARILLON_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let said = ''

@@ -116,9 +116,7 @@ interface Window {
 export async function run({ quick }: BenchOptions): Promise<void> {
   const seconds = quick ? 15 : 60
   await using dataDir = await makeDataDir()
-  await using carillon = await startCarillon(dataDir.path, 17_420, {
-    CARILLON_ALLOW_PRIVATE_TARGETS: '127.0.0.0/8',
-  })
+  await using carillon = await startCarillon(dataDir.path)
   await using target = await startTimedTarget()
   const rows: Record<string, unknown>[] = []
   const missed: string[] = []

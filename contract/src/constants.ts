@@ -45,7 +45,15 @@ export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill
 export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
 
 /** Why a slot has no execution. */
-export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
+export const SKIP_REASONS = [
+  'overlap',
+  'misfire',
+  'paused',
+  'edited',
+  'deleted',
+  'exclusion',
+  'quota',
+] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
 export const ATTEMPT_OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
@@ -94,6 +102,10 @@ export type NodeRole = (typeof NODE_ROLES)[number]
 /** Why an execution of a run was skipped. */
 export const NODE_SKIP_REASONS = ['dependency', 'paused', 'deleted'] as const
 export type NodeSkipReason = (typeof NODE_SKIP_REASONS)[number]
+
+/** Why an execution was skipped, in a run or for want of budget. */
+export const EXECUTION_SKIP_REASONS = [...NODE_SKIP_REASONS, 'quota'] as const
+export type ExecutionSkipReason = (typeof EXECUTION_SKIP_REASONS)[number]
 
 // ---- operations
 

@@ -217,6 +217,9 @@ export const ERRORS = {
   RATE_LIMITED: error(429, 'Too many requests', {
     help: 'Wait as long as `Retry-After` says. The `RateLimit` header of each response shows how many requests are left.',
   }),
+  QUOTA_EXCEEDED: error(429, 'The tenant has used up its executions a minute', {
+    help: 'Wait as long as `Retry-After` says, start fewer executions, or have an operator move the tenant to another tier. Slots are not refused: they wait. `GET /api/v1/tenants/{tenant_id}/usage` shows the rest.',
+  }),
   TOO_MANY_WAITING: error(429, 'Too many executions of the job have not ended', {
     help: 'A job has at most 100,000 triggered executions that wait or run. Wait for some of them to end, run more workers, or cancel executions that are not needed.',
   }),

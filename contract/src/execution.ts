@@ -4,8 +4,8 @@ import {
   ATTEMPT_OUTCOMES,
   ERROR_TYPES,
   EXECUTION_KINDS,
+  EXECUTION_SKIP_REASONS,
   EXECUTION_STATUSES,
-  NODE_SKIP_REASONS,
   SKIP_REASONS,
 } from './constants.ts'
 import { targetFields } from './executor.ts'
@@ -79,8 +79,11 @@ const error = strictObject({
 const errorOrNull = orNull(error, 'Error of the latest ended attempt; null if it did not fail.')
 
 const skipped = strictObject({
-  reason: oneOf(NODE_SKIP_REASONS),
-  message: Type.String({ description: 'The reason as a sentence that names the job it waited for.' }),
+  reason: oneOf(
+    EXECUTION_SKIP_REASONS,
+    'quota: a slot that waited for the executions a minute of its tenant until its misfire window was over. The others: see graph runs.',
+  ),
+  message: Type.String({ description: 'The reason as a sentence, which names the job it waited for.' }),
 })
 
 const common = {

@@ -9,7 +9,7 @@ import * as Type from './type.ts'
 export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const
 export type SlotStatus = (typeof SLOT_STATUSES)[number]
 
-/** Why it has no execution; owed: it is late and waits for its turn. */
+/** Why it did not run; owed: it is late and waits for its turn. */
 export const SLOT_REASONS = [...SKIP_REASONS, 'owed'] as const
 export type SlotReason = (typeof SLOT_REASONS)[number]
 
@@ -51,10 +51,13 @@ const SlotItem = strictObject({
   scheduled_time: instant('The slot.'),
   status: oneOf(
     SLOT_STATUSES,
-    'Status of its execution. SKIPPED: it has none. SCHEDULED: its time has not come yet.',
+    'Status of its execution. SKIPPED: it has none, or one that got no budget in time. SCHEDULED: its time has not come yet.',
   ),
   reason: Type.Optional(
-    oneOf(SLOT_REASONS, 'Why it has no execution. owed: it is late and still has to run.'),
+    oneOf(
+      SLOT_REASONS,
+      'Why it did not run. owed: it is late and still has to run. quota: its tenant had used up a limit of its tier.',
+    ),
   ),
   execution_id: optionalText({ format: 'uuid' }),
 })

@@ -5,6 +5,7 @@ import type { EpochMs } from '../src/lib/time/epoch.ts'
 import type { DirectDispatch } from '../src/ports/direct-dispatch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../src/ports/slots.ts'
+import { SlotCharger } from '../src/scheduler/charge-slots.ts'
 import { DueQueue } from '../src/scheduler/due-queue.ts'
 import { fillWindow, takeChanges } from '../src/scheduler/fill-window.ts'
 import { fireDue } from '../src/scheduler/fire-due.ts'
@@ -63,6 +64,7 @@ export async function setup() {
       lanes: new LaneChooser(),
       outages: new OutageDetector(),
       smallTenants: { firedSinceMs: null },
+      charger: new SlotCharger({ clock: world.clock, executionBudgets: ports.executionBudgets }),
       directDispatch: null as DirectDispatch | null,
     },
     onEnqueued: (isShared: boolean) => {

@@ -27,7 +27,7 @@ export async function redriveDue(deps: RedriveDeps): Promise<'more' | 'idle'> {
       newExecutionId: ids.next(),
       lane: lanes.choose(tenantId, clock.monotonicMs()),
     }))
-    const { redriven, jobDeleted } = await deadLetters.redrive({ tenantId, letters })
+    const { redriven, jobDeleted } = await deadLetters.redrive({ tenantId, letters, uncharged: true })
     ready += redriven.length
     settled += redriven.length + jobDeleted.length
   }

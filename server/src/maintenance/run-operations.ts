@@ -182,7 +182,8 @@ async function trigger(
   const refusal = EXECUTOR_KINDS[execution.type].refusePayload?.(execution) ?? null
   if ('payloadOverride' in override && refusal !== null) return false
   const lane = lanes.choose(tenantId, clock.monotonicMs())
-  const outcome = await jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane, ...override })
+  const order = { tenantId, jobId, executionId: ids.next(), lane, uncharged: true } as const
+  const outcome = await jobs.trigger({ ...order, ...override })
   return outcome.kind === 'triggered'
 }
 
@@ -199,7 +200,7 @@ async function redriveSome(
     newExecutionId: ids.next(),
     lane: lanes.choose(tenantId, clock.monotonicMs()),
   }))
-  const { redriven } = await deadLetters.redrive({ tenantId, letters })
+  const { redriven } = await deadLetters.redrive({ tenantId, letters, uncharged: true })
   return {
     done: redriven.length,
     skipped: letters.length - redriven.length,

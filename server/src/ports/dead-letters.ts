@@ -90,6 +90,8 @@ export interface LetterCluster {
 export interface RedriveOrder {
   tenantId: string
   letters: readonly { executionId: string; newExecutionId: string; lane: string }[]
+  /** Nobody has charged them: they wait for the budget of their tenant, if there is a limit. */
+  uncharged?: boolean
 }
 
 export interface Redriven {

@@ -1,7 +1,7 @@
 // Executions as the API reads them: the active and the recorded ones, in one statement, so that an execution that moves
 // from one table to the other meanwhile is seen once.
 
-import type { NodeSkipReason } from '../domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../domain/graphs/graph-run.ts'
 import type { ConcurrencyKey, Execution } from '../domain/jobs/job.ts'
 import type { Usage } from '../domain/queue/attempt.ts'
 import type { AttemptOutcome, ExecutionKind, ExecutionStatus, LiveState } from '../domain/queue/execution.ts'
@@ -77,7 +77,7 @@ export interface ExecutionSummary {
   /** The graph run it belongs to; null: it runs alone. */
   runId: string | null
   /** Why it was skipped; null unless SKIPPED. */
-  skipped: { reason: NodeSkipReason; message: string } | null
+  skipped: { reason: ExecutionSkipReason; message: string } | null
 }
 
 export interface AttemptView

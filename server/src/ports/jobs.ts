@@ -87,6 +87,8 @@ export interface TriggerOrder {
   lane: string
   /** Replaces the job's payload; absent: the job's own. */
   payloadOverride?: unknown
+  /** Nobody has charged it: it waits for the budget of its tenant, if there is a limit. */
+  uncharged?: true
   /** Claims the execution on insert, if it could start at once and nothing in the shared lane would go before it. Never waits for a lock. */
   direct?: DirectWorker
 }

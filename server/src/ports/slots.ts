@@ -128,6 +128,11 @@ export interface SlotToFire {
    * begins a catch-up, which lasts until nothing of the job is under way. Absent: it does neither.
    */
   joins?: CursorMove
+  /**
+   * Its tenant has no budget for it: its execution waits for one. `skipAt`: when it is skipped instead, null: never. Absent:
+   * it was charged, or its tenant has no limit.
+   */
+  heldBack?: { skipAt: EpochMs | null }
 }
 
 export interface CursorMove {

@@ -8,6 +8,7 @@ import type { Calendars } from './calendars.ts'
 import type { Control } from './control.ts'
 import type { DailyPartitions } from './daily-partitions.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { ExecutionBudgets } from './execution-budgets.ts'
 import type { Executions } from './executions.ts'
 import type { Feed } from './feed.ts'
 import type { Gauges } from './gauges.ts'
@@ -51,6 +52,7 @@ export interface StorePorts {
   attempts: Attempts
   control: Control
   maintenance: Maintenance
+  executionBudgets: ExecutionBudgets
   routes: Routes
   leases: Leases
   workers: Workers

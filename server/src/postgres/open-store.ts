@@ -17,6 +17,7 @@ import { PostgresJobVersions } from './jobs/job-versions.ts'
 import { PostgresOperations } from './jobs/operations.ts'
 import { PostgresRequests, storesOn } from './jobs/requests.ts'
 import { PostgresAttempts } from './queue/attempts.ts'
+import { PostgresExecutionBudgets } from './queue/execution-budgets.ts'
 import { PostgresGauges } from './queue/gauges.ts'
 import { PostgresMaintenance } from './queue/maintenance.ts'
 import { PostgresPeers } from './queue/peers.ts'
@@ -40,6 +41,7 @@ export function openPostgresStore(database: Database): StorePorts {
     queue: new PostgresQueue(database),
     attempts: new PostgresAttempts(database),
     maintenance: new PostgresMaintenance(database),
+    executionBudgets: new PostgresExecutionBudgets(database),
     routes: new PostgresRoutes(database),
     leases: workers,
     workers,

@@ -11,6 +11,7 @@ import type { Ids } from '../ports/ids.ts'
 import type { Claimed } from '../ports/queue.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
 import { slotsFired } from '../telemetry/events.ts'
+import type { SlotCharger } from './charge-slots.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Entry } from './entry.ts'
 import type { LoadWindow } from './load-window.ts'
@@ -26,6 +27,7 @@ export interface FireDeps {
   window: LoadWindow
   lanes: LaneChooser
   outages: OutageDetector
+  charger: SlotCharger
   /** Since when slots of small tenants are being fired, on the monotonic clock; null: none are. */
   smallTenants: { firedSinceMs: number | null }
   /** Claims the executions of a small fire on insert; null: there is no worker in this process. */
@@ -70,9 +72,11 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     const slots = assignBatches(deps, due, plans, now)
     const isAlone = dueQueue.tookSmallTenants && slots.length <= aloneSlotsMax
     if (isAlone) smallTenants.firedSinceMs = startedMs
+    let charged: SlotToFire[]
     let answers: FireAnswer[]
     let claimed: number
     try {
+      charged = deps.charger.mayCharge(due) ? await deps.charger.charge(due, slots) : []
       ;({ answers, claimed } = await fireSlots(deps, due, slots))
     } catch (error) {
       // Nothing is lost: a slot that did commit is answered 'already_recorded' next time.
@@ -88,6 +92,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     const repeated = answers.filter(({ answer }) => answer === 'already_recorded').length
     const unfired = answers.filter(({ answer }) => answer !== 'buffered').length
     const tookMs = clock.monotonicMs() - startedMs
+    await deps.charger.settle(due, charged, answers)
     slotsFired.emit({ slots: slots.length, unfired, taken: repeated, tookMs })
   }
   outages.end(clock.databaseNow())
@@ -103,7 +108,7 @@ async function fireSlots(
   due: readonly Entry[],
   slots: readonly SlotToFire[],
 ): Promise<{ answers: FireAnswer[]; claimed: number }> {
-  const shared = slots.filter(({ lane }) => lane === sharedLane).length
+  const shared = slots.filter(({ lane, heldBack }) => lane === sharedLane && heldBack === undefined).length
   const isSmall = shared > 0 && slots.length <= directSlotsMax
   const reservation = isSmall ? (directDispatch?.reserve(shared, tenantsOf(due)) ?? null) : null
   if (reservation === null) return { answers: await store.fire(slots), claimed: 0 }
@@ -230,7 +235,9 @@ function settle(deps: FireDeps, { due, plans, slots, answers, claimed, now }: Fi
   const waits = ({ answer }: FireAnswer) => answer === 'deferred' || answer === 'buffered'
   const isSome = answers.length < slots.length
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
-  if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
+  const isHeldBack = slots.some(({ heldBack }) => heldBack !== undefined)
+  if (isHeldBack || startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits))
+    deps.onOwed()
   if (answers.length + claimed < slots.length) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
 }
 

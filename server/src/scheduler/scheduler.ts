@@ -1,5 +1,7 @@
 // A scheduler: partitions, window, due queue and fire put together. Its steps are called by loops, or by a simulator.
 import { LaneChooser } from '../domain/queue/lane.ts'
+import type { ExecutionBudgets } from '../ports/execution-budgets.ts'
+import { SlotCharger } from './charge-slots.ts'
 import { DueQueue } from './due-queue.ts'
 import { fillWindow, type LoadDeps, recoverOverdue, takeChanges } from './fill-window.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
@@ -11,6 +13,7 @@ import { OutageDetector } from './outage-detector.ts'
 export interface SchedulerDeps
   extends Pick<FireDeps, 'clock' | 'ids' | 'slots' | 'directDispatch' | 'onEnqueued' | 'onOwed'>,
     Pick<PartitionDeps, 'partitions' | 'lease'> {
+  executionBudgets: ExecutionBudgets
   /** Called when the held partitions have changed, or all are to be loaded again. */
   onHeld: () => void
   /** Called when the due queue has new jobs. */
@@ -36,7 +39,8 @@ export class Scheduler {
     this.#load = { clock, slots, dueQueue, window, onPut: deps.onPut, onReload: deps.onHeld }
     const { directDispatch, onEnqueued, onOwed } = deps
     const smallTenants = { firedSinceMs: null }
-    const own = { lanes: new LaneChooser(), outages: new OutageDetector(), smallTenants }
+    const charger = new SlotCharger(deps)
+    const own = { lanes: new LaneChooser(), outages: new OutageDetector(), smallTenants, charger }
     this.#fire = { clock, ids, slots, dueQueue, window, ...own, directDispatch, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,
@@ -66,6 +70,10 @@ export class Scheduler {
 
   fire(): Promise<'more' | number> {
     return fireDue(this.#fire, this.#options)
+  }
+
+  refreshBudgets(): Promise<'idle'> {
+    return this.#fire.charger.refresh()
   }
 
   recoverOverdue(): Promise<'idle'> {

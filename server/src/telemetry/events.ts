@@ -89,6 +89,8 @@ export const slotsFired = defineEvent<{
   taken: number
   tookMs: number
 }>('slots.fired')
+/** Charges of slots that made no execution could not be returned: their tenants lose that part of their budget. */
+export const budgetNotReturned = defineEvent<{ error: unknown }>('budget.not_returned')
 /** One attempt that was recorded. Times in ms. */
 export const attemptFinished = defineEvent<AttemptFinished>('attempt.finished')
 /** A result that came too late: the execution is no longer this worker's. */

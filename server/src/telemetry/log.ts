@@ -65,6 +65,11 @@ export function startLog(options: LogOptions): Disposable {
     'warn',
     'the database accepts fewer connections than this server may open: raise its max_connections, or lower CARILLON_DATABASE_CONNECTIONS or CARILLON_PROCESSES',
   )
+  on(
+    events.budgetNotReturned,
+    'warn',
+    'charges of executions that were not made could not be returned: their tenants have that much less budget',
+  )
   on(events.connectionLost, 'warn', 'an idle database connection was lost')
   on(
     events.clockStepped,

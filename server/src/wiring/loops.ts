@@ -8,6 +8,7 @@ import { historyDutyEveryMs } from '../history/history-duty.ts'
 import { pruneHistoryEveryMs } from '../history/prune-history.ts'
 import { Loop, type LoopFailure, type Step } from '../lib/loop.ts'
 import { probeFilesEveryMs } from '../lib/open-files.ts'
+import { letHeldGoEveryMs } from '../maintenance/let-held-go.ts'
 import { moveClockRuleEveryMs } from '../maintenance/move-clock-rule.ts'
 import { reclaimEveryMs } from '../maintenance/reclaim-lost.ts'
 import { redriveDueEveryMs } from '../maintenance/redrive-due.ts'
@@ -19,6 +20,7 @@ import { timeOutEveryMs } from '../maintenance/time-out.ts'
 import { wakeEveryMs } from '../maintenance/wake-ready.ts'
 import type { WakeupSource, WakeupTopic } from '../ports/wakeup.ts'
 import type { World } from '../ports/world.ts'
+import { refreshBudgetsEveryMs } from '../scheduler/charge-slots.ts'
 import { loadEveryMs, recoverOverdueEveryMs, takeChangesEveryMs } from '../scheduler/fill-window.ts'
 import { fireEveryMs } from '../scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../scheduler/hold-partitions.ts'
@@ -85,6 +87,11 @@ export const LOOPS = {
     everyMs: recoverOverdueEveryMs,
     does: 'Finds due jobs that are missing from the due queue.',
   },
+  'refresh budgets': {
+    role: 'scheduler',
+    everyMs: refreshBudgetsEveryMs,
+    does: 'Notices changes of tiers, which may give tenants another limit of executions a minute.',
+  },
   'hold scheduler lease': {
     role: 'scheduler',
     everyMs: schedulerBeatMs,
@@ -112,6 +119,12 @@ export const LOOPS = {
     everyMs: lookForWaitingEveryMs,
     wokenBy: ['waiting'],
     does: 'Releases executions that waited for an overlap rule or a concurrency limit.',
+  },
+  'let held back go': {
+    role: 'scheduler',
+    everyMs: letHeldGoEveryMs,
+    wokenBy: ['waiting'],
+    does: 'Lets executions go that waited for the budget of their tenant; skips slots that waited too long for it.',
   },
   'step graph runs': {
     role: 'scheduler',

@@ -1,6 +1,7 @@
 // The maintenance loops. Every scheduler runs all of them; the first one to come does the work. Queue maintenance: lost
 // workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
+import { HeldBackReleaser } from '../maintenance/let-held-go.ts'
 import { ClockRuleMover } from '../maintenance/move-clock-rule.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
 import { redriveDue } from '../maintenance/redrive-due.ts'
@@ -26,7 +27,7 @@ export function startMaintenance(deps: MaintenanceDeps): void {
 }
 
 function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: MaintenanceDeps): void {
-  const { maintenance, runSteps } = store
+  const { maintenance, runSteps, executionBudgets } = store
   const onReady = () => wakeup.send('queue')
   const onCancelled = () => wakeup.send('cancels')
   const lanes = new LaneChooser()
@@ -51,6 +52,9 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
     if (more !== 'idle') runs.wake()
     return more
   })
+  const onSkipped = () => wakeup.send('waiting')
+  const heldBack = new HeldBackReleaser({ executionBudgets, onReady, onSkipped })
+  startLoop('let held back go', () => heldBack.step())
   const stepper = new RunStepper({
     ...world,
     lanes,

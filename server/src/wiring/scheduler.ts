@@ -19,12 +19,13 @@ export async function startScheduler(
   { config, world, store, leaseStore, wakeup, startLoop }: RoleDeps,
   directDispatch: DirectDispatch | null,
 ): Promise<RunningScheduler> {
-  const { slots, partitions } = store
+  const { slots, partitions, executionBudgets } = store
   const scheduler = new Scheduler(
     {
       ...world,
       slots,
       directDispatch,
+      executionBudgets,
       partitions,
       lease: leaseStore.partitions,
       onHeld: () => load.wake(),
@@ -43,6 +44,7 @@ export async function startScheduler(
   const fires = Array.from({ length: firesAtOnce }, () => startLoop('fire due slots', () => scheduler.fire()))
   startLoop('take changes', () => scheduler.takeChanges())
   startLoop('find overdue jobs', () => scheduler.recoverOverdue())
+  startLoop('refresh budgets', () => scheduler.refreshBudgets())
   // A server that says it is ready holds its partitions.
   await retryUntilAvailable(world, () => scheduler.lease.beat())
   await retryUntilAvailable(world, () => scheduler.lease.share())

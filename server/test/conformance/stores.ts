@@ -42,6 +42,8 @@ export interface StoreBundle extends ScenarioStore {
   ageOperations(ms: number): Promise<void>
   /** Makes the deadlines of executions come this much sooner, and claims of batches look this much older. */
   ageDeadlines(ms: number): Promise<void>
+  /** Makes budgets earn so much time's worth at once. */
+  ageBudgets(ms: number): Promise<void>
   /** Whether writes can be rolled back: a dry run, a step that failed. */
   canUndo: boolean
 }
@@ -141,6 +143,12 @@ export function bundlePostgres({
     async ageOperations(ms) {
       const older = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
       await client.query(`UPDATE operations SET ${older('next_at')}, ${older('finished_at')}`, [ms])
+    },
+    async ageBudgets(ms) {
+      await client.query(
+        `UPDATE execution_budgets SET counted_at = counted_at - $1 * interval '1 millisecond'`,
+        [ms],
+      )
     },
     async ageDeadlines(ms) {
       const sooner = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`

@@ -64,6 +64,7 @@ const RARE = [
   'execution: running -- expire -> timed_out',
   'execution: awaiting -- expire -> retrying',
   'execution: ready -- expire -> timed_out',
+  'execution: ready -- skip for quota -> skipped',
   'execution: retrying -- expire -> timed_out',
   'execution: running -- lose -> failed',
   'job: PAUSED -- resume -> COMPLETED',

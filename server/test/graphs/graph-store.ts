@@ -1,6 +1,6 @@
 // The stores that graphs run on here, with access to their tables: the recorded attempts, and the rows that are left.
 import type { TestContext } from 'node:test'
-import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { Outcome } from '../../src/domain/queue/execution.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
@@ -30,7 +30,7 @@ export interface RecordedAttempt {
   attempt: number
   outcome: Outcome
   final: boolean
-  skipReason: NodeSkipReason | null
+  skipReason: ExecutionSkipReason | null
   enqueuedAt: number
   recordedAt: number
 }

@@ -10,6 +10,7 @@ import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { Releaser } from '../../src/maintenance/release-waiting.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
+import { SlotCharger } from '../../src/scheduler/charge-slots.ts'
 import { DueQueue } from '../../src/scheduler/due-queue.ts'
 import { fillWindow, recoverOverdue, takeChanges } from '../../src/scheduler/fill-window.ts'
 import { fireDue } from '../../src/scheduler/fire-due.ts'
@@ -31,12 +32,13 @@ export const everySecond = { type: 'CRON', cron_expression: '* * * * * *' } as c
 export type Begins = Map<string, EpochMs>
 
 /** A scheduler that holds everything, and now and then starts anew. */
-export function createScheduler({ slots }: Session, { s }: Race) {
+export function createScheduler({ slots, executionBudgets }: Session, { s }: Race) {
   let dueQueue = new DueQueue()
   let window = new LoadWindow()
   window.hold(allPartitions)
   const lanes = new LaneChooser()
   let outages = new OutageDetector()
+  const charger = new SlotCharger({ clock, executionBudgets })
   const loadDeps = () => ({ clock, slots, dueQueue, window, onPut() {}, onReload() {} })
   return {
     load: () => fillWindow(loadDeps()),
@@ -52,6 +54,7 @@ export function createScheduler({ slots }: Session, { s }: Race) {
           window,
           lanes,
           outages,
+          charger,
           smallTenants: { firedSinceMs: null },
           directDispatch: null,
           onEnqueued() {},

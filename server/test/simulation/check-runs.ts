@@ -191,7 +191,7 @@ function parentAt(
 }
 
 function stateOf({ outcome, skipReason }: RecordedExecution): NodeState {
-  if (outcome === 'skipped') return skipReason!
+  if (outcome === 'skipped') return skipReason === 'quota' ? 'unrun' : skipReason!
   return outcome === 'lost' ? 'failed' : outcome
 }
 

@@ -2,7 +2,7 @@
 // slots there should have been, and reports every mismatch. It knows nothing of how the stages work. The numbers of the
 // invariants are the ones of docs/internals/invariants.md.
 
-import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
 import type { ExecutionKind, Outcome } from '../../src/domain/queue/execution.ts'
 import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
@@ -99,7 +99,7 @@ export interface RecordedExecution {
   /** How it ended at last. */
   outcome: Outcome
   /** Null: it was not skipped. */
-  skipReason: NodeSkipReason | null
+  skipReason: ExecutionSkipReason | null
   /** The version it was fired with. */
   version: number
   firedAt: EpochMs

@@ -51,6 +51,8 @@ const POLLS: readonly LoopName[] = [
   'take changes',
   'wake retries',
   'release waiting',
+  'let held back go',
+  'refresh budgets',
   'step graph runs',
   'resume paused jobs',
 ]

@@ -20,7 +20,7 @@ import { totalMax } from '../../src/ports/executions.ts'
 import { boundedPage } from './bounded-page.ts'
 import { errorShape } from './error-shape.ts'
 import { entryState, makeLive } from './insert-live.ts'
-import type { DeadLetterRow } from './rows.ts'
+import type { DeadLetterRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -60,7 +60,8 @@ export class MemoryDeadLetters implements DeadLetters {
     return letterOf(row)
   }
 
-  async redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
+  async redrive({ tenantId, letters, uncharged = false }: RedriveOrder): Promise<Redriven> {
+    const host = uncharged ? this.#store.hostOfUncharged(tenantId) : null
     const result: Redriven = { redriven: [], jobDeleted: [] }
     for (const { executionId, newExecutionId, lane } of letters) {
       const row = this.#find(tenantId, executionId)
@@ -71,7 +72,7 @@ export class MemoryDeadLetters implements DeadLetters {
         continue
       }
       this.#store.deadLetters.delete(executionId)
-      this.#enqueue(row, newExecutionId, lane)
+      this.#enqueue(row, newExecutionId, { lane, host })
       result.redriven.push({ executionId, newExecutionId })
     }
     return result
@@ -117,7 +118,7 @@ export class MemoryDeadLetters implements DeadLetters {
     return row?.tenantId === tenantId ? row : null
   }
 
-  #enqueue(letter: DeadLetterRow, executionId: string, lane: string): void {
+  #enqueue(letter: DeadLetterRow, executionId: string, { lane, host }: Pick<LiveRow, 'lane' | 'host'>): void {
     const { jobId, tenantId, slot, idempotencyKey } = letter
     const job = this.#store.jobs.get(jobId)!
     const version = job.versions.get(job.version)!
@@ -140,6 +141,7 @@ export class MemoryDeadLetters implements DeadLetters {
         ...('payload' in letter ? { payloadOverride: letter.payload } : {}),
         idempotencyKey,
         retryOf: letter.executionId,
+        host,
       }),
     )
   }

@@ -1,4 +1,5 @@
 // Figures for /metrics, in memory.
+import { quotaHost } from '../../src/domain/tenants/execution-budget.ts'
 import { type Gauges, overdueJobMs, PRIORITY_BANDS } from '../../src/ports/gauges.ts'
 import { isLeftBehind, type MemoryStore } from './store.ts'
 
@@ -19,7 +20,7 @@ export class MemoryGauges implements Gauges {
       band.depth += size
       band.oldestSeconds = Math.max(band.oldestSeconds, (now - enqueuedAt) / 1_000)
     }
-    for (const row of live.values()) if (row.state === 'ready') count(row, 1)
+    for (const row of live.values()) if (row.state === 'ready' && row.host !== quotaHost) count(row, 1)
     for (const row of batches.values())
       if (row.workerId === null && !isLeftBehind(row)) count(row, row.entries.length)
     return bands

@@ -13,6 +13,7 @@ export function makeLive(given: Pick<LiveRow, Identity | Place> & Partial<LiveRo
     attempt: 0,
     losses: 0,
     host: null,
+    skipAt: null,
     idempotencyKey: null,
     retryOf: null,
     concurrencyKey: null,

@@ -177,7 +177,7 @@ export class MemoryJobs implements Jobs {
   }
 
   #makeTrigger(job: JobRow, order: TriggerOrder) {
-    const { tenantId, jobId, executionId, lane } = order
+    const { tenantId, jobId, executionId, lane, uncharged = false } = order
     const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
@@ -197,6 +197,7 @@ export class MemoryJobs implements Jobs {
       enqueuedAt: now,
       rank: rankOf(now, priority),
       runId,
+      host: uncharged ? this.#store.hostOfUncharged(tenantId) : null,
       ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
     })
     this.#store.addLive(row)
@@ -258,7 +259,8 @@ export class MemoryJobs implements Jobs {
       const queued = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
       const runId = graphOfRoot(job.cursor) === null ? null : executionId
-      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...queued, ...state, runId }))
+      const host = this.#store.hostOfUncharged(tenantId)
+      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...queued, ...state, runId, host }))
     }
     return { enqueued: some.length, unended: unended + some.length }
   }

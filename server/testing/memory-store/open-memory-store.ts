@@ -8,6 +8,7 @@ import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
+import { MemoryExecutionBudgets } from './execution-budgets.ts'
 import { MemoryExecutions } from './executions.ts'
 import { MemoryFeed } from './feed.ts'
 import { MemoryGauges } from './gauges.ts'
@@ -67,6 +68,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     secrets: new MemorySecrets(store),
     sessions: new MemorySessions(store),
     maintenance: new MemoryMaintenance(store),
+    executionBudgets: new MemoryExecutionBudgets(store),
     runSteps: new MemoryRunSteps(store),
     leases: workers,
     peers: new MemoryPeers(store),

@@ -1,6 +1,6 @@
 // How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
 
-import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { AttemptEnd, DeadReason, SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { executionIdAt, idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
@@ -13,7 +13,7 @@ export type RecordedEnd = Omit<AttemptEnd, 'outcome' | 'startedAt' | 'durationMs
 
 /** Why a node of a graph run did not run. */
 interface Skip {
-  reason: NodeSkipReason
+  reason: ExecutionSkipReason
   message: string
 }
 

@@ -139,7 +139,8 @@ function releaseOwed(
     }
     const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
     store.addSlot(job, { slot, executionId, reason: null })
-    store.addLive(makeLive({ ...identity, ...queued, state: owed.state, concurrencyKey, runId }))
+    const host = store.hostOfUncharged(tenantId)
+    store.addLive(makeLive({ ...identity, ...queued, state: owed.state, concurrencyKey, runId, host }))
   }
   for (const range of owed.skips) addSkip(job, { ...range })
   store.setOwed(job, owed.left)

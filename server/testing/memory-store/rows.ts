@@ -1,7 +1,7 @@
 // The rows of the memory store, one interface per table of `postgres/schema/migrations`.
 
 import type {
-  NodeSkipReason,
+  ExecutionSkipReason,
   NodeState,
   RunGraph,
   RunKind,
@@ -125,6 +125,8 @@ export interface LiveRow {
   attempt: number
   losses: number
   host: string | null
+  /** Of a slot that waits for a budget: when it is skipped instead of run. */
+  skipAt: EpochMs | null
   startedAt: EpochMs | null
   payloadOverride?: unknown
   idempotencyKey: string | null
@@ -176,7 +178,7 @@ export interface AttemptRow {
   idempotencyKey: string | null
   retryOf: string | null
   runId: string | null
-  skipReason: NodeSkipReason | null
+  skipReason: ExecutionSkipReason | null
   skipMessage: string | null
 }
 

@@ -9,6 +9,7 @@ import { routeOf } from '../../src/domain/queue/route.ts'
 import { latePlansOf } from '../../src/domain/scheduling/late-plan.ts'
 import { joinedMax } from '../../src/domain/scheduling/misfire.ts'
 import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
+import { quotaHost } from '../../src/domain/tenants/execution-budget.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { DirectWorker } from '../../src/ports/direct-dispatch.ts'
 import {
@@ -173,14 +174,15 @@ export class MemorySlots implements Slots {
 
   #addLive(
     job: JobRow,
-    { slot, executionId, version, route, lane, priority, runId }: SlotToFire,
+    { slot, executionId, version, route, lane, priority, runId, heldBack }: SlotToFire,
     state: 'ready' | 'waiting',
   ): void {
     const { jobId, tenantId } = job
     const { concurrencyKey } = job.versions.get(version)!
     const enqueuedAt = this.#store.now()
     const queued = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
-    const waits = { kind: 'slot', state, concurrencyKey, runId } as const
+    const hold = heldBack === undefined ? {} : { host: quotaHost, skipAt: heldBack.skipAt }
+    const waits = { kind: 'slot', state, concurrencyKey, runId, ...hold } as const
     this.#store.addSlot(job, { slot, executionId, reason: null })
     this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...queued, ...waits }))
   }

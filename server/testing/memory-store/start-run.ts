@@ -94,6 +94,7 @@ export function makeBlocked(
     enqueuedAt,
     rank: rankOf(enqueuedAt, priority),
     runId,
+    host: store.hostOfUncharged(tenantId),
     ...more,
   })
 }

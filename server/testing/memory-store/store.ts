@@ -8,13 +8,15 @@ import { batchIdOf, type ExecutionKind } from '../../src/domain/queue/execution.
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { nameOfKey } from '../../src/domain/queue/release.ts'
 import { deletedRoutePrefix } from '../../src/domain/queue/route.ts'
-import { historyDaysMax } from '../../src/domain/tenants/tenant.ts'
+import { type ExecutionBudget, quotaHost } from '../../src/domain/tenants/execution-budget.ts'
+import { historyDaysMax, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { dayMs } from '../../src/lib/time/units.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { byRank, Claimable } from './claimable.ts'
 import { overdueAt } from './deadlines.ts'
+import { HeldBack, isHeldBack } from './held-back.ts'
 import type {
   BatchEntry,
   BatchRow,
@@ -58,6 +60,12 @@ export class MemoryStore {
   readonly waitingForKey = new SortedSet<LiveRow>(byRank)
   /** By `nameOfKey`: how many executions hold a concurrency key. */
   readonly keyHolders = new Map<string, number>()
+  readonly heldBack = new HeldBack()
+  readonly budgets = new Map<string, ExecutionBudget>()
+  /** Grows with each change of a tier, and of the tier of a tenant. */
+  tiersRevision = 0
+  /** The tier of a tenant; null: there is no such tenant. */
+  tierOf: (tenantId: string) => Tier | null = () => null
   readonly log = new AttemptLog()
   readonly deadLetters = new Map<string, DeadLetterRow>()
   /** By job and by run. A job that has none is not in it. */
@@ -307,7 +315,8 @@ export class MemoryStore {
       return
     }
     this.#countKey(row, 1)
-    if (row.state === 'ready') this.claimable.addLive(row)
+    if (isHeldBack(row)) this.heldBack.add(row)
+    else if (row.state === 'ready') this.claimable.addLive(row)
     else if (row.state === 'retrying') this.retrying.add(row)
     else if (row.state === 'running') this.leases.get(row.workerId!)!.live.add(row)
   }
@@ -322,9 +331,15 @@ export class MemoryStore {
       return
     }
     this.#countKey(row, -1)
-    if (row.state === 'ready') this.claimable.deleteLive(row)
+    if (isHeldBack(row)) this.heldBack.delete(row)
+    else if (row.state === 'ready') this.claimable.deleteLive(row)
     else if (row.state === 'retrying') this.retrying.delete(row)
     else if (row.state === 'running') this.leases.get(row.workerId!)!.live.delete(row)
+  }
+
+  /** The host of an execution that nobody has charged: it waits for a budget if its tenant has a limit. */
+  hostOfUncharged(tenantId: string): string | null {
+    return (this.tierOf(tenantId)?.executionsPerMinute ?? null) === null ? null : quotaHost
   }
 
   #countKey({ tenantId, concurrencyKey }: LiveRow, by: 1 | -1): void {

@@ -23,6 +23,7 @@ export class MemoryTenants implements Tenants {
 
   constructor(store: MemoryStore) {
     this.#store = store
+    store.tierOf = (tenantId) => this.#tenants.get(tenantId)?.tier ?? null
     const createdAt = store.now()
     this.#tenants.set(defaultTenantId, {
       tenantId: defaultTenantId,
@@ -52,6 +53,7 @@ export class MemoryTenants implements Tenants {
   }
 
   putTier(tier: Tier): void {
+    this.#store.tiersRevision += 1
     this.tiers.set(tier.tier, tier)
     for (const tenant of this.onTier(tier.tier)) this.#tenants.set(tenant.tenantId, { ...tenant, tier })
   }
@@ -95,6 +97,7 @@ export class MemoryTenants implements Tenants {
     if (this.#isTaken(name, tenantId)) return 'name_taken'
     const tier = changes.tier === undefined ? tenant.tier : this.tiers.get(changes.tier)
     if (tier === undefined) return 'unknown_tier'
+    this.#store.tiersRevision += 1
     const changed = { ...tenant, name, tier }
     this.#tenants.set(tenantId, changed)
     return changed

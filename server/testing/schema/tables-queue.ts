@@ -117,6 +117,16 @@ const activeTables: readonly TableNote[] = [
     },
   },
   {
+    table: 'execution_budgets',
+    purpose:
+      'Executions that a tenant with a limit was charged for and has not earned back: see decision 31.',
+    growth: 'one row a tenant that was ever charged',
+    retention: 'for ever, as its tenant',
+    columns: {
+      spent: 'executions that were charged and not earned back by counted_at',
+    },
+  },
+  {
     table: 'live',
     purpose:
       'One row an active execution that is not a position of a batch: retries, triggers, limits, graph nodes.',
@@ -131,7 +141,8 @@ const activeTables: readonly TableNote[] = [
       fence: 'grows with each claim; a write under a claim must name it',
       attempt: 'number of the latest attempt: a claim adds one, a return without a start takes it back',
       losses: 'attempts that were lost with their worker',
-      host: "the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once",
+      host: "the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once; 'quota': never charged, and waits for the budget of its tenant",
+      skip_at: 'of a slot that waits for a budget: when it is skipped instead; null: never',
       retry_of: 'the execution that a retry or redrive repeats',
       concurrency_key: 'at most key_limit executions that are not waiting have the same key',
       operation_id: 'the operation that made it',

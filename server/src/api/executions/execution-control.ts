@@ -5,13 +5,14 @@ import type { Execution } from '../../domain/jobs/job.ts'
 import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { WriteStores } from '../../ports/requests.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { anExecution } from '../http/path-id.ts'
 import { noFields } from '../http/route.ts'
-import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
+import { answerWrite, postRoute, type WriteAnswer, type WriteDeps } from '../http/write.ts'
 import type { CreateDeps } from '../jobs/create-job.ts'
 import { toScheduledTime } from './execution-view.ts'
 
@@ -42,7 +43,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
         const execution = await findCall(deps, tenantId, executionId)
         checkPayload(payload, { pointer: '/payload_override', execution, tier: caller.tier })
       }
-      return answerWrite<RetryReply>(deps, request, reply, async ({ control }) => {
+      const retry = async ({ control }: WriteStores): Promise<WriteAnswer<RetryReply>> => {
         const newExecutionId = ids.next()
         const lane = lanes.choose(tenantId, clock.monotonicMs())
         const order: RetryOrder = { tenantId, executionId, newExecutionId, lane }
@@ -59,7 +60,8 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
           },
           wake: [...queueTopics(lane), 'waiting'],
         }
-      })
+      }
+      return answerWrite(deps, request, reply, retry, { executions: 1 })
     },
   )
 

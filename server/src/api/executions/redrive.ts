@@ -36,7 +36,8 @@ export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
       const { caller, body } = request
       const { execution_ids: ids, filter: given, rate_per_second: ratePerSecond = redriveRateDefault } = body
       if (ids !== undefined) {
-        return answerWrite(deps, request, answer, (stores) => redriveThese(deps, { caller, ids, stores }))
+        const redrive = (stores: WriteStores) => redriveThese(deps, { caller, ids, stores })
+        return answerWrite(deps, request, answer, redrive, { executions: new Set(ids).size })
       }
       const filter = toLetterFilter(given ?? {}, '/filter/')
       return answerWrite(deps, request, answer, (stores) =>
@@ -88,6 +89,7 @@ async function redriveThese(
       not_found: wanted.filter((id) => !found.has(id)),
       job_deleted: jobDeleted,
     },
+    executions: redriven.length,
     wake: redriven.length === 0 ? [] : ['waiting', 'queue'],
   }
 }

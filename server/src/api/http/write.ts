@@ -5,10 +5,11 @@ import { expected } from '@carillon/contract/expected.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
-import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../ports/requests.ts'
+import type { Once, Reply, Requests, RequestTerms, RunOutcome, WriteStores } from '../../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
 import { emitCancelled, emitSettled } from '../../telemetry/emit-settled.ts'
 import { graphRunFinished } from '../../telemetry/events.ts'
+import { type Charge, type ChargeDeps, chargeFor } from '../access/execution-charge.ts'
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
 import { refuseField } from './problem.ts'
@@ -21,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-export interface WriteDeps {
+export interface WriteDeps extends ChargeDeps {
   requests: Pick<Requests, 'run'>
   wakeup: Wakeup
 }
@@ -33,6 +34,8 @@ export interface WriteAnswer<Body> {
   headers?: Readonly<Record<string, string>>
   /** Null: none, with status 204. */
   body: Body
+  /** Executions that this made, if they are fewer than it was charged for. */
+  executions?: number
   /** Sent after the commit. */
   wake?: readonly WakeupTopic[]
   /** Executions that this cancelled before they ran; told after the commit. */
@@ -41,6 +44,11 @@ export interface WriteAnswer<Body> {
   settled?: readonly SettledAttempt[]
   /** Runs of graphs that this ended, by how; told after the commit. */
   runsOver?: readonly RunStatus[]
+}
+
+interface WriteOptions extends Pick<RequestTerms, 'gather'> {
+  /** The executions that the request asks for, which its tenant is charged for. Default: none. */
+  executions?: number
 }
 
 /**
@@ -52,17 +60,24 @@ export async function answerWrite<Body>(
   request: FastifyRequest,
   reply: FastifyReply,
   work: (stores: WriteStores) => Promise<WriteAnswer<Body>>,
-  { gather }: Pick<RequestTerms, 'gather'> = {},
+  { gather, executions = 0 }: WriteOptions = {},
 ): Promise<FastifyReply> {
   const dryRun = (request.query as { dry_run?: boolean }).dry_run === true
   const terms = { once: dryRun ? null : readOnce(request), dryRun, ...(gather !== undefined && { gather }) }
-  const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
-    const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
-    if (done instanceof ApiError) return { value: done, reply: null }
-    const { wake = [], cancelled = [], settled = [], runsOver = [], ...answer } = done
-    const written = toReply(answer, reply)
-    return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
-  })
+  const charge = await chargeFor(deps, request, dryRun ? 0 : executions)
+  const charged = async (stores: WriteStores) => {
+    if (charge.refusal !== null) throw charge.refusal
+    return work(stores)
+  }
+  const outcome = await settling(charge, executions, () =>
+    deps.requests.run<ApiError | Written>(terms, async (stores) => {
+      const done = gather === undefined ? await charged(stores) : await refusalOf(charged(stores))
+      if (done instanceof ApiError) return { value: done, reply: null }
+      const { wake = [], cancelled = [], settled = [], runsOver = [], executions: made, ...answer } = done
+      const written = toReply(answer, reply)
+      return { value: { wake, cancelled, settled, runsOver, made, written }, reply: written }
+    }),
+  )
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'belongs to a request that is in progress' }]
     const detail = 'The first request with this Idempotency-Key is not answered yet.'
@@ -84,11 +99,29 @@ export async function answerWrite<Body>(
 }
 
 interface Written {
+  made: number | undefined
   wake: readonly WakeupTopic[]
   cancelled: readonly SettledAttempt[]
   settled: readonly SettledAttempt[]
   runsOver: readonly RunStatus[]
   written: Reply
+}
+
+/** Of an error that is no refusal nobody knows whether the work was done: then the charge stands. */
+async function settling(
+  charge: Charge,
+  executions: number,
+  run: () => Promise<RunOutcome<ApiError | Written>>,
+): Promise<RunOutcome<ApiError | Written>> {
+  try {
+    const outcome = await run()
+    const done = outcome.kind === 'done' && !(outcome.value instanceof ApiError) ? outcome.value : null
+    await charge.settle(done === null ? 0 : (done.made ?? executions))
+    return outcome
+  } catch (error) {
+    if (error instanceof ApiError) await charge.settle(0)
+    throw error
+  }
 }
 
 /** Gathered work that is refused has written nothing. If it threw, it would undo the other work it is gathered with. */
@@ -102,7 +135,11 @@ async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
 }
 
 function toReply(
-  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled' | 'settled' | 'runsOver'>,
+  {
+    status,
+    headers = {},
+    body,
+  }: Omit<WriteAnswer<unknown>, 'executions' | 'wake' | 'cancelled' | 'settled' | 'runsOver'>,
   reply: FastifyReply,
 ): Reply {
   if (status === 204) return { status, headers, body: '' }

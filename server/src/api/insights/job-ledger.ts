@@ -140,7 +140,7 @@ export class JobLedger {
 }
 
 function ofExecution({ slot, executionId, status }: SlotExecution): LedgerSlot {
-  return { slot, status, reason: null, executionId, range: null }
+  return { slot, status, reason: status === 'SKIPPED' ? 'quota' : null, executionId, range: null }
 }
 
 function* expandSkips(

@@ -55,8 +55,14 @@ export async function createJob(
     status: 201,
     headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },
     body: job.immediate === null ? body : { ...body, execution_id: job.immediate.executionId },
+    executions: job.immediate === null ? 0 : 1,
     wake: wokenBy(job),
   }
+}
+
+/** The executions that the creation of a job makes at once. */
+export function executionsOf({ schedule }: JobRequest): number {
+  return typeof schedule === 'object' && schedule.type === 'IMMEDIATE' ? 1 : 0
 }
 
 function wokenBy(job: NewJob): WakeupTopic[] {

@@ -18,7 +18,7 @@ import {
 } from '../http/if-match.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
-import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { type CreateDeps, createJob, executionsOf, keyTaken } from './create-job.ts'
 import { takeJob, withReadingWarnings } from './job-body.ts'
 import { jobRules } from './job-rules.ts'
 import { toJob } from './job-view.ts'
@@ -69,7 +69,8 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
         ifMatch: readIfMatch(request),
         ifNoneMatch: readIfNoneMatch(request),
       }
-      return answerWrite<CreatedJob>(deps, request, reply, async (stores) => putJob(deps, order, stores))
+      const put = async (stores: WriteStores) => putJob(deps, order, stores)
+      return answerWrite<CreatedJob>(deps, request, reply, put, { executions: executionsOf(body) })
     },
   )
 }
@@ -123,6 +124,8 @@ async function replace(
   if (isGraphRefusal(job)) throw refuseGraph(job, dependsOn)
   return {
     status: 200,
+    // An existing job is never IMMEDIATE.
+    executions: 0,
     headers: { etag: tagOf(job.version) },
     body: {
       ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),

@@ -12,7 +12,7 @@ import { aJob } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { jobStatusWords, readQueryWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
-import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { type CreateDeps, createJob, executionsOf, keyTaken } from './create-job.ts'
 import { spellingsText, takeJob } from './job-body.ts'
 import { toJobFilter } from './job-filter.ts'
 import { jobRules } from './job-rules.ts'
@@ -52,8 +52,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         // A job that runs after others changes their graph too, under a lock of the tenant that no other request should
         // wait for; a job that is counted holds the lock of the count.
         (request.body.depends_on ?? []).length > 0 || request.caller.tier.activeJobsMax !== null
-          ? {}
-          : { gather: { jobId: null } },
+          ? { executions: executionsOf(request.body) }
+          : { gather: { jobId: null }, executions: executionsOf(request.body) },
       ),
   )
 

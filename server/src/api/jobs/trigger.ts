@@ -64,7 +64,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
             wake: outcome.claimed === null ? [...queueTopics(lane), 'waiting'] : [],
           }
         },
-        { gather: { jobId } },
+        { gather: { jobId }, executions: 1 },
       )
     },
   )
@@ -109,7 +109,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
             wake: [...queueTopics(lane), 'waiting'],
           }
         },
-        { gather: { jobId, executions: count } },
+        { gather: { jobId, executions: count }, executions: count },
       )
     },
   )

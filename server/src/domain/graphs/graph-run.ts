@@ -2,14 +2,26 @@
 // start. Pure: the course of a run is decided while it is locked, from the updates of its executions since. Also in the
 // SDK's test kit, and so under Node 20: without Map.groupBy and the like.
 import { createHash } from 'node:crypto'
-import type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
+import type {
+  ExecutionSkipReason,
+  NodeRole,
+  NodeSkipReason,
+  RunKind,
+  RunStatus,
+} from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { JobStatus, JobVersion } from '../jobs/job.ts'
 import type { ExecutionStatus, Outcome } from '../queue/execution.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import type { DependencyRule, Edge } from './graph.ts'
 
-export type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
+export type {
+  ExecutionSkipReason,
+  NodeRole,
+  NodeSkipReason,
+  RunKind,
+  RunStatus,
+} from '@carillon/contract/constants.ts'
 
 /**
  * The states of a node, and the letters they are stored as. unfired: a root with its slot still to come; blocked: its
@@ -148,8 +160,9 @@ const meets: Readonly<Record<DependencyRule, ReadonlySet<NodeState>>> = {
 }
 
 /** The state of a node after this final outcome of its execution. */
-export function nodeStateOf(outcome: Outcome, skipReason: NodeSkipReason | null): NodeState {
-  if (outcome === 'skipped') return skipReason ?? 'dependency'
+export function nodeStateOf(outcome: Outcome, skipReason: ExecutionSkipReason | null): NodeState {
+  // Of quota: a slot that got no budget in time, and only of a job outside the run.
+  if (outcome === 'skipped') return skipReason === 'quota' ? 'unrun' : (skipReason ?? 'dependency')
   return outcome === 'lost' ? 'failed' : outcome
 }
 

@@ -67,6 +67,11 @@ const events = {
     calls: ['runSteps.step', 'graphRuns.resume'],
     guard: runGuard,
   },
+  'skip for quota': {
+    by: 'maintenance: a slot waited for the budget of its tenant until its misfire window was over',
+    calls: ['executionBudgets.skipExpired'],
+    guard: 'row lock with SKIP LOCKED; the row still waits for the budget',
+  },
   release: {
     by: 'maintenance',
     calls: ['maintenance.release'],
@@ -161,6 +166,7 @@ export const executionTransitions: TransitionTable<ExecutionState, keyof typeof 
     ...moves([null], 'resume run', ['blocked']),
     ...moves(['blocked'], 'proceed', ['ready', 'waiting']),
     ...moves(['blocked'], 'skip', ['skipped']),
+    ...moves(['ready'], 'skip for quota', ['skipped']),
     ...moves(['waiting'], 'release', ['ready']),
     ...moves(['ready', 'retrying'], 'hold', ['waiting']),
     ...moves(['ready'], 'claim', ['running']),

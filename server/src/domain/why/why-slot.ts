@@ -139,6 +139,8 @@ function whySkipped(facts: SlotFacts): string {
         : 'had not fired yet when the job was deleted'
     case 'exclusion':
       return `is excluded${named(exclusion)}`
+    case 'quota':
+      return 'came when its tenant had as many executions waiting as its tier allows (waiting_executions_max)'
     default:
       return 'has no execution'
   }

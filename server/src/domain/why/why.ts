@@ -8,6 +8,7 @@ import { isRateKey } from '../queue/call-rates.ts'
 import { hostOfKey } from '../queue/host-gate.ts'
 import { suspectHost } from '../queue/route.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
+import { quotaHost } from '../tenants/execution-budget.ts'
 import { dependentText, type GraphFacts, type OpenRun, openText } from './why-graph.ts'
 import { atText, byText, fateText, nameOf, pauseText, shorten } from './why-text.ts'
 import { nobodyText } from './why-worker.ts'
@@ -103,6 +104,10 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   if (one.host === suspectHost) {
     const alone = 'it was lost with its worker before, so it waits for a worker that runs no other suspect'
     return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
+  }
+  if (one.host === quotaHost) {
+    const quota = 'its tenant has used up its executions a minute; it starts when there is budget'
+    return told(`It waits: ${nameOf(one)} ${since}, but ${quota} (executions_per_minute).`, 'quota')
   }
   if (one.host !== null && isRateKey(one.host)) {
     const often = `its tenant calls ${shorten(hostOfKey(one.host))} as often in a second as its tier allows`

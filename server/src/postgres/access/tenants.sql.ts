@@ -1,6 +1,6 @@
 // The statements on tenants. Columns are listed: `*` would break prepared statements when a tier gets another limit.
 import { fragment, sql } from '../../lib/sql.ts'
-import { tierColumns } from '../sql/fragments.ts'
+import { tierColumns, tiersRevised } from '../sql/fragments.ts'
 
 const columns = fragment`t.tenant_id, t.name, t.created_at, ${tierColumns}`
 
@@ -49,7 +49,7 @@ export const selectCallLimits = sql('selectCallLimits')`
   WHERE t.tenant_id = ANY ($1) AND tier.host_calls_per_second IS NOT NULL`
 
 export const updateTenant = sql('updateTenant')`
-  WITH changed AS (
+  WITH revised AS (${tiersRevised}), changed AS (
     UPDATE tenants
     SET name = coalesce($2, name), tier = coalesce($3, tier)
     WHERE tenant_id = $1

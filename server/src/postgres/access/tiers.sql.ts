@@ -1,6 +1,6 @@
 // The statements on tiers. Columns are listed: `*` would break prepared statements when a tier gets another limit.
 import { fragment, sql } from '../../lib/sql.ts'
-import { payloadText, tierColumns } from '../sql/fragments.ts'
+import { payloadText, tierColumns, tiersRevised } from '../sql/fragments.ts'
 
 export const selectTiers = sql(
   'selectTiers',
@@ -9,6 +9,7 @@ export const selectTiers = sql(
 export const selectTier = sql('selectTier')`SELECT ${tierColumns} FROM tiers tier WHERE tier.tier = $1`
 
 export const updateTier = sql('updateTier')`
+  WITH revised AS (${tiersRevised})
   UPDATE tiers
   SET weight = $2, history_days = $3, payload_bytes_max = $4, retries_max = $5, interval_seconds_min = $6,
     priority_best = $7, dead_letters = $8, requests_per_second = $9, host_calls_per_second = $10,

@@ -1,6 +1,6 @@
 // The statements that resume a run of a graph.
 import { fragment, sql } from '../../lib/sql.ts'
-import { isUnderWay, recordedSince } from '../sql/fragments.ts'
+import { hostOfUncharged, isUnderWay, recordedSince } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { jobExecutionItem, repeatedNodeItem } from './items.ts'
 
@@ -75,6 +75,7 @@ export const insertAgain = sql('insertAgain')`
       lane: fragment`'shared'`,
       enqueued_at: fragment`m.at`,
       payload_override: fragment`node.payload::json`,
+      host: hostOfUncharged(fragment`g.tenant_id`),
     },
     fragment`
       FROM (SELECT clock_ms() AS at) m

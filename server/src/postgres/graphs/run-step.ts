@@ -1,8 +1,8 @@
 // A run in the middle of a step: the data read so far, and the resulting changes.
 
 import {
+  type ExecutionSkipReason,
   isNodeEnded,
-  type NodeSkipReason,
   type NodeState,
   nodeStateOf,
   type RunNode,
@@ -151,6 +151,6 @@ export interface NoteRow {
   execution_id: string
   message: string | null
   outcome: Outcome | null
-  skip_reason: NodeSkipReason | null
+  skip_reason: ExecutionSkipReason | null
   version: number | null
 }

@@ -1,5 +1,6 @@
 // The statements that make graph runs, from the notes of their roots.
 import { fragment, sql } from '../../lib/sql.ts'
+import { hostOfUncharged } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { newNodeItem, newRunItem } from './items.ts'
 
@@ -143,10 +144,12 @@ export const insertRuns = sql('insertRuns')`
     CROSS JOIN moment m
     ON CONFLICT DO NOTHING
     RETURNING run_id, tenant_id, slot
+  ), hosted AS MATERIALIZED (
+    SELECT made.*, ${hostOfUncharged(fragment`made.tenant_id`)} AS host FROM made
   ), blocked AS (
     ${insertLive(
       {
-        ...columnsOf(fragment`made`, 'tenant_id', 'slot', 'run_id'),
+        ...columnsOf(fragment`hosted`, 'tenant_id', 'slot', 'run_id', 'host'),
         ...columnsOf(fragment`node`, 'execution_id', 'job_id', 'version'),
         ...columnsOf(fragment`v`, 'route', 'priority'),
         kind: fragment`'dependency'`,
@@ -156,7 +159,7 @@ export const insertRuns = sql('insertRuns')`
       },
       fragment`
         FROM json_to_recordset($2::json) AS node(${newNodeItem.columns})
-        JOIN made ON made.run_id = node.run_id
+        JOIN hosted ON hosted.run_id = node.run_id
         CROSS JOIN moment m
         CROSS JOIN LATERAL (
           SELECT v.route, v.priority

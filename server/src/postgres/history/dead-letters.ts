@@ -75,7 +75,7 @@ export class PostgresDeadLetters implements DeadLetters {
 
   // The jobs are locked before their letters are taken, as everywhere: a concurrent delete of a job waits, or we see
   // it.
-  redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
+  redrive({ tenantId, letters, uncharged = false }: RedriveOrder): Promise<Redriven> {
     const ids = [...new Set(letters.map(({ executionId }) => executionId))]
     return this.#database.transaction(async (queries) => {
       const { rows: found } = await queries.query<LetterJobRow>(statements.selectLetterJobs, [tenantId, ids])
@@ -98,7 +98,7 @@ export class PostgresDeadLetters implements DeadLetters {
           : []
       })
       if (redriven.length > 0) {
-        const values = [repeatItem.encode(redriven.map(toItem)), triggerLevels, 'redrive']
+        const values = [repeatItem.encode(redriven.map(toItem)), triggerLevels, 'redrive', uncharged]
         await queries.query(insertRepeats, values)
       }
       return {

@@ -1,6 +1,6 @@
 // One execution with its attempts, wherever it is: in a batch, in `live`, or recorded.
 
-import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../domain/graphs/graph-run.ts'
 import type { Execution } from '../../domain/jobs/job.ts'
 import {
   type AttemptOutcome,
@@ -151,7 +151,7 @@ export function errorOf(
 }
 
 export function skippedOf(
-  reason: NodeSkipReason | null,
+  reason: ExecutionSkipReason | null,
   message: string | null,
 ): ExecutionSummary['skipped'] {
   return reason === null ? null : { reason, message: message ?? '' }
@@ -191,7 +191,7 @@ interface AttemptPart
   outcome: Outcome
   errorType: ErrorType | null
   errorMessage: string | null
-  skipReason: NodeSkipReason | null
+  skipReason: ExecutionSkipReason | null
 }
 
 interface ExecutionRow {

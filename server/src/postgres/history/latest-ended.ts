@@ -1,7 +1,7 @@
 // The latest ended execution of jobs, however long ago. Jobs not found among the latest days are searched for in all of
 // the history, a day at a time: the result is remembered, so that a job that never ran costs it once.
 
-import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../domain/graphs/graph-run.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
@@ -22,7 +22,7 @@ export interface EndedRow {
   execution_id: string
   version: number
   outcome: Outcome
-  skip_reason: NodeSkipReason | null
+  skip_reason: ExecutionSkipReason | null
 }
 
 export class LatestEnded {

@@ -1,6 +1,6 @@
 // One page of the executions of a job or a tenant: unended and recorded executions, merged newest first.
 
-import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
+import type { ExecutionSkipReason } from '../../domain/graphs/graph-run.ts'
 import {
   type ExecutionStatus,
   OUTCOMES,
@@ -281,7 +281,7 @@ export interface PageRow extends Columns<Omit<ExecutionSummary, 'status' | 'erro
   outcome: Outcome | null
   error_type: ErrorType | null
   error_message: string | null
-  skip_reason: NodeSkipReason | null
+  skip_reason: ExecutionSkipReason | null
 }
 
 /** With the columns that the conditions refer to. */

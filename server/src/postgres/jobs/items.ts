@@ -56,6 +56,7 @@ export const triggerItem = defineItem({
   /** The worker that may claim it on insert, and the route of that worker. */
   workerId: ['w', 'uuid'],
   workerRoute: ['r', 'text'],
+  uncharged: ['u', 'boolean'],
 })
 
 /** A batch of triggers of one job. */

@@ -128,8 +128,8 @@ export class PostgresJobs implements Jobs {
   ): Promise<(TriggerOutcome | Promise<TriggerOutcome>)[]> {
     const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
     const rows = items.map(({ order, payload }, n): TriggerWire => {
-      const { tenantId: t, executionId: e, jobId: j, lane: l, direct } = order
-      return { n, t, e, j, l, p: payload ?? undefined, w: direct?.workerId, r: direct?.route }
+      const { tenantId: t, executionId: e, jobId: j, lane: l, direct, uncharged: u } = order
+      return { n, t, e, j, l, p: payload ?? undefined, w: direct?.workerId, r: direct?.route, u }
     })
     const directs = [...new Set(items.flatMap(({ order }) => order.direct?.workerId ?? []))].toSorted()
     const [locked, inserted] = await this.#database.transaction((queries) =>

@@ -5,6 +5,7 @@ import {
   claimedSingle,
   currentVersions,
   firstRank,
+  hostOfUncharged,
   isLimited,
   isRoot,
   isUnderWay,
@@ -86,6 +87,7 @@ export const insertTriggers = sql('insertTriggers')`
         enqueued_at: fragment`v.at`,
         payload_override: fragment`v.payload::json`,
         key_limit: fragment`v.concurrency_key_limit`,
+        host: fragment`CASE WHEN v.uncharged THEN ${hostOfUncharged(fragment`v.tenant_id`)} END`,
         run_id: fragment`CASE WHEN v.is_root THEN v.execution_id END`,
         worker_id: fragment`direct.worker_id`,
         fence: fragment`num_nonnulls(direct.worker_id)`,
@@ -97,7 +99,8 @@ export const insertTriggers = sql('insertTriggers')`
       },
       fragment`
         FROM (
-          SELECT item.execution_id, item.lane, item.payload, item.worker_id, item.worker_route, job.*, m.at,
+          SELECT item.execution_id, item.lane, item.payload, item.worker_id, item.worker_route, item.uncharged,
+            job.*, m.at,
             ${rankOf(fragment`m.at`, fragment`job.level`)} AS rank,
             CASE
               WHEN job.limited
@@ -193,6 +196,7 @@ export const insertBackfill = sql('insertBackfill')`
       rank: fragment`
         ${rankOf(fragment`m.at`, fragment`job.priority`)} + item.number * interval '1 millisecond'`,
       operation_id: fragment`$3`,
+      host: hostOfUncharged(fragment`job.tenant_id`),
       key_limit: fragment`job.concurrency_key_limit`,
       run_id: fragment`CASE WHEN job.is_root THEN item.execution_id END`,
     },

@@ -1,10 +1,11 @@
 // The statements that repeat executions: a retry, and redrives.
 import { fragment, sql } from '../../lib/sql.ts'
-import { isLimited } from '../sql/fragments.ts'
+import { hostOfUncharged, isLimited } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { repeatItem } from './items.ts'
 
-// Unless overlap is allowed it waits, and is let go once nothing of its job is live. $3: the kind.
+// Unless overlap is allowed it waits, and is let go once nothing of its job is live. $3: the kind; $4: nobody has charged
+// them.
 export const insertRepeats = sql('insertRepeats')`
   ${insertLive(
     {
@@ -17,6 +18,7 @@ export const insertRepeats = sql('insertRepeats')`
       enqueued_at: fragment`m.at`,
       payload_override: fragment`x.payload::json`,
       key_limit: fragment`d.concurrency_key_limit`,
+      host: fragment`CASE WHEN $4 THEN ${hostOfUncharged(fragment`d.tenant_id`)} END`,
     },
     fragment`
       FROM (SELECT clock_ms() AS at) m

@@ -84,7 +84,7 @@ export class PostgresControl implements Control {
         idempotencyKey: isKeyKept(original) ? keyOf(original) : null,
         retryOf: executionId,
       }
-      const values = [repeatItem.encode([item]), triggerLevels, 'retry']
+      const values = [repeatItem.encode([item]), triggerLevels, 'retry', false]
       const { rows } = await queries.query<{ enqueued_at: EpochMs }>(statements.insertRepeats, values)
       return { kind: 'retried', jobId, enqueuedAt: rows[0]!.enqueued_at, slot }
     })

@@ -10,7 +10,8 @@ export const selectQueueDepth = sql('selectQueueDepth')`
     -- Left behind by a deleted job: no worker is to have it.
     WHERE worker_id IS NULL AND NOT starts_with(route, 'deleted ')
     UNION ALL
-    SELECT priority, 1, enqueued_at FROM live WHERE state = 'ready'
+    -- Without executions that wait for the budget of their tenant: no worker is to have them yet.
+    SELECT priority, 1, enqueued_at FROM live WHERE state = 'ready' AND host IS DISTINCT FROM 'quota'
   ) w
   GROUP BY 1`
 

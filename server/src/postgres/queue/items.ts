@@ -102,3 +102,9 @@ export const nextSlotItem = defineItem({
   dueMs: ['d', 'float8'],
   executionId: ['e', 'uuid'],
 })
+
+/** The budget of a tenant as it is after a draw. */
+export const budgetItem = defineItem({ tenantId: 'uuid', spent: 'float8', countedMs: 'float8' })
+
+/** Executions of a tenant that may go. */
+export const grantItem = defineItem({ tenantId: 'uuid', granted: 'int' })

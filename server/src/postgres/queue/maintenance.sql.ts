@@ -1,7 +1,7 @@
 // The statements of maintenance: end overdue attempts, wake retries, release waiting executions.
 import { fragment, sql } from '../../lib/sql.ts'
 import { endLive, leaveRunning, takePositions } from '../sql/ending.ts'
-import { calendarsOfVersion, isRoot, rankOf } from '../sql/fragments.ts'
+import { calendarsOfVersion, hostOfUncharged, isRoot, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 
@@ -279,6 +279,7 @@ export const releaseWaiting = sql('releaseWaiting')`
         kind: fragment`'slot'`,
         enqueued_at: fragment`m.at`,
         key_limit: fragment`d.concurrency_key_limit`,
+        host: hostOfUncharged(fragment`d.tenant_id`),
       },
       fragment`
         FROM run o

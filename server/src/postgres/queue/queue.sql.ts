@@ -39,7 +39,7 @@ export const selectWaiting = sql('selectWaiting')`
   LEFT JOIN tiers r ON r.tier = t.tier
   WHERE n.lane IS NOT NULL LIMIT $2)
   UNION ALL
-  (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host IS NOT NULL) h
+  (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host <> 'quota') h
   ORDER BY random() LIMIT $2)`
 
 /** Of a row (l) that worker $1 takes at a moment (m.at), of a version (v) of its job. */

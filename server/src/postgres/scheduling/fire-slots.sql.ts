@@ -241,6 +241,8 @@ export const fireSlots = sql('fireSlots')`
         state: fragment`CASE unusual.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END`,
         enqueued_at: fragment`m.at`,
         key_limit: fragment`v.concurrency_key_limit`,
+        host: fragment`CASE WHEN unusual.held_back THEN 'quota' END`,
+        skip_at: fragment`from_ms(unusual.skip_ms)`,
       },
       fragment`
         FROM unusual

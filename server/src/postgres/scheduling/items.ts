@@ -21,6 +21,9 @@ export const slotItem = defineItem({
   limited: ['li', 'boolean'],
   /** A waiting execution is found by its job, while a position in a batch is found by the latest slot only. */
   ownRow: ['ro', 'boolean'],
+  /** It waits for the budget of its tenant, and is skipped at an instant; absent: never. */
+  heldBack: ['hb', 'boolean'],
+  skipMs: ['hs', 'float8'],
   /** How many slots of the job may wait behind others; absent: none. */
   waitingMax: ['bm', 'int'],
   /** How many slots of the job come before it in the same fire. */

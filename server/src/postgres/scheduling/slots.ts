@@ -235,6 +235,7 @@ function toItem(
   const mayWait = one.limited || (room > 0 && overlapPolicy !== 'ALLOW')
   if (mayWait) item.bm = room
   if (mayWait || one.ownRow || one.runId !== null) item.ro = true
+  if (one.heldBack !== undefined) [item.hb, item.hs] = [true, one.heldBack.skipAt]
   if (slotsBefore > 0 && one.limited) item.nt = slotsBefore
   if (one.late) item.la = true
   if (one.plannedAt !== undefined) item.na = one.plannedAt

@@ -189,6 +189,7 @@ CREATE TABLE schema_migrations (
 CREATE TABLE installation (
   only_row boolean DEFAULT true NOT NULL,
   token_key bytea DEFAULT new_key() NOT NULL, -- signs the tokens with which a target reports on its attempt
+  tiers_revision integer DEFAULT 0 NOT NULL,
   CONSTRAINT installation_pkey PRIMARY KEY (only_row),
   CONSTRAINT installation_only_row_check CHECK (only_row)
 );
@@ -522,7 +523,7 @@ CREATE TABLE slots (
   execution_id uuid NOT NULL, -- of a skipped slot: the execution that was in its way
   reason text, -- why it was skipped; null: it fired
   CONSTRAINT slots_pkey PRIMARY KEY (job_id, slot),
-  CONSTRAINT slots_reason_check CHECK (reason = ANY (ARRAY['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion']))
+  CONSTRAINT slots_reason_check CHECK (reason = ANY (ARRAY['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion', 'quota']))
 ) PARTITION BY RANGE (slot);
 
 -- Jobs that became due soon through a change; read by the scheduler of their partition.
@@ -558,7 +559,7 @@ CREATE TABLE skips (
   pause_reason text,
   CONSTRAINT skips_pkey PRIMARY KEY (job_id, from_slot),
   CONSTRAINT skips_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
-  CONSTRAINT skips_reason_check CHECK (reason = ANY (ARRAY['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'])),
+  CONSTRAINT skips_reason_check CHECK (reason = ANY (ARRAY['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion', 'quota'])),
   CONSTRAINT skips_slot_count_check CHECK (slot_count > 0)
 ) WITH (fillfactor=80);
 CREATE INDEX skips_changed ON skips (changed_at) WHERE reason = ANY (ARRAY['overlap', 'misfire']);
@@ -665,6 +666,18 @@ CREATE INDEX batches_claimed ON batches (claimed_at) WHERE claimed_at IS NOT NUL
 CREATE INDEX batches_held ON batches (worker_id) WHERE worker_id IS NOT NULL;
 CREATE INDEX batches_waiting ON batches (route, lane, rank) WHERE worker_id IS NULL;
 
+-- Executions that a tenant with a limit was charged for and has not earned back: see decision 31.
+CREATE TABLE execution_budgets (
+  tenant_id uuid NOT NULL,
+  spent double precision NOT NULL, -- executions that were charged and not earned back by counted_at
+  counted_at timestamptz(3) NOT NULL,
+  CONSTRAINT execution_budgets_pkey PRIMARY KEY (tenant_id),
+  CONSTRAINT execution_budgets_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  CONSTRAINT execution_budgets_spent_check CHECK (spent >= 0::double precision)
+) WITH (fillfactor=50);
+ALTER TABLE execution_budgets ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON execution_budgets USING (tenant_id = acting_tenant());
+
 -- One row an active execution that is not a position of a batch: retries, triggers, limits, graph nodes.
 CREATE TABLE live (
   execution_id uuid NOT NULL,
@@ -684,7 +697,7 @@ CREATE TABLE live (
   fence integer DEFAULT 0 NOT NULL, -- grows with each claim; a write under a claim must name it
   attempt smallint DEFAULT 0 NOT NULL, -- number of the latest attempt: a claim adds one, a return without a start takes it back
   losses smallint DEFAULT 0 NOT NULL, -- attempts that were lost with their worker
-  host text, -- the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once
+  host text, -- the host whose limit it waits for, and its tenant; 'suspect': lost with a worker more than once; 'quota': never charged, and waits for the budget of its tenant
   started_at timestamptz(3),
   payload_override json,
   idempotency_key text,
@@ -703,6 +716,7 @@ CREATE TABLE live (
   progress_text text,
   checkpoint json, -- kept for the next attempt
   run_id uuid, -- the graph run it belongs to; null: none
+  skip_at timestamptz(3), -- of a slot that waits for a budget: when it is skipped instead; null: never
   CONSTRAINT live_pkey PRIMARY KEY (execution_id),
   CONSTRAINT live_worker_id_fkey FOREIGN KEY (worker_id) REFERENCES workers(worker_id),
   CONSTRAINT live_check CHECK ((worker_id IS NOT NULL) = (state = 'running')),
@@ -718,11 +732,13 @@ CREATE INDEX live_by_key ON live (tenant_id, concurrency_key) WHERE concurrency_
 CREATE INDEX live_by_operation ON live (operation_id) WHERE operation_id IS NOT NULL;
 CREATE INDEX live_by_run ON live (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX live_cancelled ON live (worker_id) WHERE cancelled_at IS NOT NULL;
+CREATE INDEX live_for_budget ON live (tenant_id, rank) WHERE state = 'ready' AND host = 'quota';
 CREATE INDEX live_for_host ON live (route, host, rank) WHERE state = 'ready' AND host IS NOT NULL;
 CREATE INDEX live_held ON live (worker_id) WHERE worker_id IS NOT NULL;
 CREATE INDEX live_overdue ON live (LEAST(deadline, silent_at, total_deadline)) WHERE num_nonnulls(deadline, silent_at, total_deadline) > 0;
 CREATE INDEX live_ready ON live (route, lane, rank) WHERE state = 'ready' AND host IS NULL;
 CREATE INDEX live_retrying ON live (ready_at) WHERE state = 'retrying';
+CREATE INDEX live_skipped_at ON live (skip_at) WHERE state = 'ready' AND host = 'quota';
 CREATE INDEX live_waiting ON live (job_id, rank) WHERE state = 'waiting';
 CREATE INDEX live_waiting_for_key ON live (rank) WHERE state = 'waiting' AND concurrency_key IS NOT NULL;
 CREATE TRIGGER live_ended AFTER DELETE ON live FOR EACH ROW WHEN (old.run_id IS NOT NULL) EXECUTE FUNCTION note_run();
@@ -840,7 +856,7 @@ CREATE TABLE attempts (
   bytes_received integer, -- of its answer, likewise
   CONSTRAINT attempts_kind_check CHECK (kind = ANY (ARRAY['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'])),
   CONSTRAINT attempts_outcome_check CHECK (outcome = ANY (ARRAY['succeeded', 'failed', 'timed_out', 'lost', 'cancelled', 'skipped'])),
-  CONSTRAINT attempts_skip_reason_check CHECK (skip_reason = ANY (ARRAY['dependency', 'paused', 'deleted']))
+  CONSTRAINT attempts_skip_reason_check CHECK (skip_reason = ANY (ARRAY['dependency', 'paused', 'deleted', 'quota']))
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX attempts_by_job ON ONLY attempts (job_id, execution_id);
 CREATE INDEX attempts_by_tenant ON ONLY attempts (tenant_id, execution_id);

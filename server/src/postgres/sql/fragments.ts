@@ -135,12 +135,27 @@ export const calendarsOfVersion = fragment`
       )
   END`
 
+/** Other processes have remembered a limit that changes. */
+export const tiersRevised = fragment`UPDATE installation SET tiers_revision = tiers_revision + 1`
+
 export const tierColumns = fragment`
   tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
   tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second,
   tier.host_calls_per_second, tier.active_jobs_max, tier.timeout_seconds_max,
   tier.executions_per_minute, tier.concurrent_executions_max, tier.waiting_executions_max,
   tier.storage_bytes_max`
+
+/**
+ * The host of an execution that nobody has charged: it waits for a budget if the tier of its tenant limits executions a
+ * minute. Null: it does not.
+ */
+export const hostOfUncharged = (tenantId: Fragment): Fragment => fragment`
+  (
+    SELECT 'quota'
+    FROM tenants t
+    JOIN tiers tier ON tier.tier = t.tier
+    WHERE t.tenant_id = ${tenantId} AND tier.executions_per_minute IS NOT NULL LIMIT 1
+  )`
 
 /** How many executions a worker holds, in batches and alone. By the indexes on worker_id. */
 export const heldBy = (workerId: Fragment): Fragment => fragment`

@@ -14,7 +14,18 @@ type Origin = 'payload_override' | 'idempotency_key' | 'retry_of' | 'run_id'
 export type LiveColumns = Columns<
   Identity | 'state' | 'route' | 'lane' | 'priority',
   | Origin
-  | ('rank' | 'ready_at' | 'worker_id' | 'caller_id' | 'fence' | 'attempt' | 'losses' | 'host' | 'started_at')
+  | (
+      | 'rank'
+      | 'ready_at'
+      | 'worker_id'
+      | 'caller_id'
+      | 'fence'
+      | 'attempt'
+      | 'losses'
+      | 'host'
+      | 'skip_at'
+      | 'started_at'
+    )
   | (
       | 'deadline'
       | 'silent_at'

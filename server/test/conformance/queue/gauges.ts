@@ -34,6 +34,9 @@ function testQueue(name: string, setup: Setup): void {
     const s = await setup(t)
     for (const priority of [1, 3, 4, 7, 8, 10]) await s.fire(await s.createJob({ priority }), 0)
     assert.deepEqual(await depths(s), [2, 2, 2])
+    // No worker may have it yet.
+    await s.fire(await s.createJob(), 0, { ownRow: true, heldBack: { skipAt: null } })
+    assert.deepEqual(await depths(s), [2, 2, 2])
     // In one batch, and alone.
     const members = [await s.createJob({ priority: 9 }), await s.createJob({ priority: 9 })]
     await s.fireBatch(members, 0)

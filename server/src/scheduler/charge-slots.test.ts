@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setup as setupFire } from '../../test/fire-scene.ts'
+import type { NewJob } from '../ports/jobs.ts'
+
+/** Jobs of a tenant that may start so many executions a minute; all are due now. */
+async function setup({ executionsPerMinute = 1, jobs = 0, changes = {} as Partial<NewJob> } = {}) {
+  const scene = await setupFire()
+  const { tiers, tenants, ids, createEvery } = scene
+  const tier = (await tiers.get('free'))!
+  await tiers.put({ ...tier, executionsPerMinute })
+  const tenantId = ids.next()
+  await tenants.create({ tenantId, name: 'small', tier: 'free' })
+  const made: NewJob[] = []
+  for (let n = 0; n < jobs; n++) made.push(await createEvery(3_600, 600, { tenantId, ...changes }))
+  const stateOf = (job: NewJob) =>
+    [...scene.store.jobs.get(job.jobId)!.live].map(({ host, state }) => [state, host])[0] ?? 'in a batch'
+  const spent = () => scene.executionBudgets.spent(tenantId)
+  return { ...scene, tenantId, made, stateOf, spent }
+}
+
+test('slots with budget fire as ever, the others wait for it, and the loop that lets them go is woken', async () => {
+  const { made, load, fire, stateOf, calls, store } = await setup({ executionsPerMinute: 1, jobs: 3 })
+  await load()
+  await fire()
+  const states = made.map(stateOf)
+  assert.equal(states.filter((state) => state === 'in a batch').length, 1)
+  assert.deepEqual(
+    states.filter((state) => state !== 'in a batch'),
+    [
+      ['ready', 'quota'],
+      ['ready', 'quota'],
+    ],
+  )
+  assert(calls.includes('owed') && calls.includes('enqueued'))
+  const held = made.flatMap(({ jobId }) => [...store.jobs.get(jobId)!.live])
+  assert(held.every(({ skipAt, slot }) => skipAt === slot + 3_600_000))
+})
+
+test('the most urgent slots get the budget', async () => {
+  const { createEvery, tenantId, load, fire, stateOf } = await setup()
+  const low = await createEvery(3_600, 600, { tenantId, priority: 9 })
+  const high = await createEvery(3_600, 600, { tenantId, priority: 2 })
+  await load()
+  await fire()
+  assert.equal(stateOf(high), 'in a batch')
+  assert.deepEqual(stateOf(low), ['ready', 'quota'])
+})
+
+test('a slot that makes no execution costs nothing', async () => {
+  const { made, trigger, load, fire, calls, spent } = await setup({ executionsPerMinute: 100, jobs: 2 })
+  await trigger(made[0]!)
+  await load()
+  await fire()
+  assert.equal(await spent(), 1, 'the slot that fired; the other one was skipped for overlap')
+  assert(!calls.includes('owed'))
+})
+
+test('a slot that waits behind an execution is charged once, when it comes', async () => {
+  const changes = { overlapPolicy: 'BUFFER_ONE' } as const
+  const { made, trigger, load, fire, stateOf, spent } = await setup({
+    executionsPerMinute: 1,
+    jobs: 1,
+    changes,
+  })
+  await trigger(made[0]!)
+  await load()
+  await fire()
+  assert.equal(await spent(), 1)
+  assert.deepEqual(stateOf(made[0]!), ['ready', null])
+})
+
+test('other tenants are not charged, and nothing is drawn for them', async () => {
+  const { createEvery, load, fire, store, calls } = await setup()
+  await createEvery(3_600, 600)
+  await load()
+  await fire()
+  assert.equal(store.budgets.size, 0)
+  assert.deepEqual(calls, ['enqueued'])
+})
+
+test('a fire whose outcome is unknown forfeits its charge and nothing else', async () => {
+  const { made, load, fire, fireOnceBy, stateOf, spent } = await setup({ executionsPerMinute: 100, jobs: 2 })
+  await load()
+  fireOnceBy(async (real, slots) => {
+    await real(slots)
+    throw new Error('the answer was lost')
+  })
+  await assert.rejects(fire())
+  await fire()
+  assert.deepEqual(made.map(stateOf), ['in a batch', 'in a batch'])
+  // Charged twice, and given back once: the second fire found their records.
+  assert.equal(await spent(), 2)
+})
+
+test('a root of a graph waits as long as it takes: it is never skipped', async () => {
+  const { made, createEvery, tenantId, load, fire, store } = await setup({ jobs: 1 })
+  const root = await createEvery(3_600, 600, { tenantId })
+  await createEvery(3_600, 600, {
+    ...{ tenantId, slotAt: null },
+    dependsOn: [{ jobId: root.jobId, on: 'success' }],
+  })
+  await load()
+  await fire()
+  assert.equal(made.length, 1)
+  const held = [...store.jobs.values()]
+    .flatMap(({ live }) => [...live])
+    .filter(({ host }) => host === 'quota')
+  for (const { runId, skipAt } of held) assert.equal(skipAt === null, runId !== null)
+  assert.equal(held.length, 1)
+})
