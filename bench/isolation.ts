@@ -11,7 +11,11 @@ import {
 } from '../server/test/exhaustion/attacks.ts'
 import { startLoops } from '../server/test/exhaustion/loops.ts'
 import { startTarget, type Target } from '../server/test/exhaustion/target.ts'
-import { createTenant, type TenantCaller } from '../server/test/exhaustion/tenant-caller.ts'
+import {
+  createAttackerTier,
+  createTenant,
+  type TenantCaller,
+} from '../server/test/exhaustion/tenant-caller.ts'
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { countSlots, registerDue, withDatabase } from './due-jobs.ts'
 import { wait } from './load.ts'
@@ -49,7 +53,7 @@ const attacks: readonly Attack[] = [
   {
     name: '3,000 calls that hang',
     metric: 'hanging',
-    tier: 'free',
+    tier: 'attacker',
     hosts: hangingHosts,
     async start(evil, target) {
       await hangingCalls(evil, target)
@@ -71,7 +75,7 @@ const attacks: readonly Attack[] = [
   {
     name: `${floodRequests},000 triggers a second`,
     metric: 'floods',
-    tier: 'free',
+    tier: 'attacker',
     hosts: 1,
     async start(evil, target) {
       return startLoops(1, async () => {
@@ -84,7 +88,7 @@ const attacks: readonly Attack[] = [
   {
     name: 'answers without end',
     metric: 'endless',
-    tier: 'free',
+    tier: 'attacker',
     hosts: endlessHosts,
     async start(evil, target) {
       return startLoops(1, async () => {
@@ -120,6 +124,7 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   await using target = await startTimedTarget()
   const rows: Record<string, unknown>[] = []
   const missed: string[] = []
+  await createAttackerTier(carillon.url, carillon.key)
   await withDatabase(dataDir.path, async (client) => {
     const installation = { carillon, client, target }
     await createVictim(installation)

@@ -4,7 +4,10 @@ import { realTimers } from '../../src/lib/time/timers.ts'
 
 export interface Api {
   post<T>(path: string, body: object, status?: number): Promise<T>
+  put<T>(path: string, body: object): Promise<T>
   get<T>(path: string): Promise<T>
+  /** Whatever the answer is. */
+  send(method: string, path: string, body: object): Promise<Response>
 }
 
 /** `tenantId`: the tenant that an operator acts for. Default: the tenant of the key. */
@@ -14,17 +17,18 @@ export function callApi(url: string, key: string, tenantId?: string): Api {
     'content-type': 'application/json',
     ...(tenantId !== undefined && { 'x-tenant-id': tenantId }),
   }
+  const send = (method: string, path: string, body: object) =>
+    fetch(`${url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })
+  async function write<T>(method: string, path: string, body: object, status = 0): Promise<T> {
+    const response = await send(method, path, body)
+    const text = await response.text()
+    assert(status === 0 ? response.ok : response.status === status, `${response.status} ${text}`)
+    return JSON.parse(text) as T
+  }
   return {
-    async post<T>(path: string, body: object, status = 0): Promise<T> {
-      const response = await fetch(`${url}/api/v1${path}`, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify(body),
-      })
-      const text = await response.text()
-      assert(status === 0 ? response.ok : response.status === status, `${response.status} ${text}`)
-      return JSON.parse(text) as T
-    },
+    send,
+    post: (path, body, status) => write('POST', path, body, status),
+    put: (path, body) => write('PUT', path, body),
     async get<T>(path: string): Promise<T> {
       const response = await fetch(`${url}/api/v1${path}`, { headers })
       const text = await response.text()

@@ -15,7 +15,7 @@ import {
   type TargetPath,
   type TargetReport,
 } from './target.ts'
-import { createTenant, type TenantCaller } from './tenant-caller.ts'
+import { createAttackerTier, createTenant, type TenantCaller } from './tenant-caller.ts'
 
 const victimJobs = 3
 const startMsMax = 1_000
@@ -25,7 +25,7 @@ const endMsMax = 5_000
 const hurtShown = 5
 
 export interface SceneOptions extends LaunchOptions {
-  /** Of the attacker. Default: free. */
+  /** Of the attacker. Default: see `createAttackerTier`. */
   evilTier?: string
   /** Hosts of the attacker's target. Default: 1. */
   evilHosts?: number
@@ -52,7 +52,7 @@ export interface Scene {
 }
 
 export async function setupScene(t: TestContext, options: SceneOptions = {}): Promise<Scene> {
-  const { evilTier = 'free', evilHosts = 1, victimPath = '/victim', victimHost, env, ...launch } = options
+  const { evilTier, evilHosts = 1, victimPath = '/victim', victimHost, env, ...launch } = options
   const fleet = await createFleet(t)
   const target = await startTarget()
   cleanUp(t, () => target[Symbol.asyncDispose]())
@@ -65,7 +65,7 @@ export async function setupScene(t: TestContext, options: SceneOptions = {}): Pr
   assert(url !== null)
   const tenant = (name: string, tier: string) => createTenant({ url, operatorKey: fleetKey, name, tier })
   const victim = await tenant('victim', 'enterprise')
-  const evil = await tenant('evil', evilTier)
+  const evil = await tenant('evil', evilTier ?? (await createAttackerTier(url, fleetKey)))
   const victimUrl = target.url(victimPath).replace('127.0.0.1', victimHost ?? '127.0.0.1')
   const jobIds: string[] = []
   for (let n = 0; n < victimJobs; n++) {

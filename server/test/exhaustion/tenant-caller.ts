@@ -102,3 +102,15 @@ export async function createTenant({ url, operatorKey, name, tier }: CallerOptio
   const { key } = await ofTenant.post<{ key: string }>('/api-keys', { name, scopes: ['admin'] }, 201)
   return new TenantCaller(url, tenantId, key)
 }
+
+/**
+ * Makes the tier of attackers: the tier free without its limits on the number of executions, which would end most attacks
+ * before they begin.
+ */
+export async function createAttackerTier(url: string, operatorKey: string): Promise<string> {
+  const operator = callApi(url, operatorKey)
+  const { name: _name, ...limits } = await operator.get<{ name: string }>('/tiers/free')
+  const many = { executions_per_minute: null, concurrent_executions_max: null, waiting_executions_max: null }
+  await operator.put('/tiers/attacker', { ...limits, ...many })
+  return 'attacker'
+}
