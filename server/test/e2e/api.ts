@@ -6,7 +6,7 @@ export interface Api {
   post<T>(path: string, body: object, status?: number): Promise<T>
   put<T>(path: string, body: object): Promise<T>
   get<T>(path: string): Promise<T>
-  /** Whatever the answer is. */
+  /** With any answer. */
   send(method: string, path: string, body: object): Promise<Response>
 }
 

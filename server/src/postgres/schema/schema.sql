@@ -738,7 +738,7 @@ CREATE INDEX live_held ON live (worker_id) WHERE worker_id IS NOT NULL;
 CREATE INDEX live_overdue ON live (LEAST(deadline, silent_at, total_deadline)) WHERE num_nonnulls(deadline, silent_at, total_deadline) > 0;
 CREATE INDEX live_ready ON live (route, lane, rank) WHERE state = 'ready' AND host IS NULL;
 CREATE INDEX live_retrying ON live (ready_at) WHERE state = 'retrying';
-CREATE INDEX live_skipped_at ON live (skip_at) WHERE state = 'ready' AND host = 'quota';
+CREATE INDEX live_skipped_at ON live (skip_at) WHERE "left"(state, 5) = 'ready' AND host = 'quota';
 CREATE INDEX live_waiting ON live (job_id, rank) WHERE state = 'waiting';
 CREATE INDEX live_waiting_for_key ON live (rank) WHERE state = 'waiting' AND concurrency_key IS NOT NULL;
 CREATE TRIGGER live_ended AFTER DELETE ON live FOR EACH ROW WHEN (old.run_id IS NOT NULL) EXECUTE FUNCTION note_run();

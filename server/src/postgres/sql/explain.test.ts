@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
+import { budgetStatements } from '../../../test/budget-statements.ts'
 import { dashboardStatements } from '../../../test/dashboard-statements.ts'
 import { useDatabase } from '../../../test/database.ts'
 import { graphStatements } from '../../../test/graph-statements.ts'
@@ -81,6 +82,7 @@ const statements = [
   ...dashboardStatements,
   ...workerStatementsToPlan,
   ...versionStatements,
+  ...budgetStatements,
 ]
 
 /** Each with the tables that its plan reads in full. */
