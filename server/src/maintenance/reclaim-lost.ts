@@ -49,6 +49,6 @@ async function reclaimOne({ maintenance }: ReclaimDeps, silence: Silence): Promi
   const settled = await maintenance.reclaim(silence)
   if (settled === 'alive') return false
   emitSettled(settled)
-  workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
+  workerReclaimed.emit({ workerId: silence.holderId, silentMs: silence.silentMs })
   return true
 }

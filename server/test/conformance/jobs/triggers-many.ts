@@ -264,7 +264,7 @@ function testLeaves(name: string, setup: Setup): void {
   test(`${name}: triggers that were lost with their worker run again with their payloads`, async (t) => {
     const s = await setup(t)
     const { executionIds, payloads, workerId } = await holdMany(s)
-    assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     assert.deepEqual(await seen(s, executionIds), triggers(payloads))
     const { live } = await s.claim(await s.addWorker())
     assert.deepEqual(

@@ -115,5 +115,5 @@ export async function cancelHeld(s: Scenario, executionId: string): Promise<void
 
 /** The worker is declared dead. */
 export async function lose(s: Scenario, workerId: string): Promise<void> {
-  assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+  assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
 }
