@@ -3,6 +3,7 @@
 // when its worker reports how.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { cancelGrace, ownPayloads } from '../sql/ending.ts'
+import { isLeftBehind, leftBehind } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts } from '../sql/insert.ts'
 import { cancelItem } from './items.ts'
 
@@ -14,9 +15,6 @@ const cancelledNow = {
   outcome: fragment`'cancelled'`,
   error_type: fragment`'CANCELLED'`,
 }
-
-/** A batch (b) that a deleted job left behind: see `leaveBatches`. */
-const isLeftBehind = (b: Fragment) => fragment`starts_with(${b}.route, 'deleted ')`
 
 // $2: whether running executions are cancelled too.
 // num_nulls, not IS NULL: for IS NULL the planner would read the whole index of waiting batches.
@@ -95,7 +93,7 @@ export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
   batches: fragment`
     SELECT x.batch_id FROM ${jobs}
     CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y
-      WHERE y.job_ids @> ARRAY[t.job_id] AND NOT ${isLeftBehind(fragment`y`)}) x`,
+      WHERE y.job_ids @> ARRAY[t.job_id] AND NOT ${isLeftBehind(fragment`y.route`)}) x`,
   goes: fragment`u.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs}))`,
   message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = u.job_id LIMIT 1)`,
 })
@@ -178,18 +176,18 @@ export const lockLive = sql('lockLive')`
 // Only batches without executions of other jobs: triggers. In mixed batches a job has few executions, which end at once.
 /** Puts the batches of a deleted job ($1) out of reach of workers, but for the first $2. */
 export const leaveBatches = sql('leaveBatches')`
-  UPDATE batches b SET route = 'deleted ' || b.route
+  UPDATE batches b SET route = ${leftBehind(fragment`b.route`)}
   WHERE b.batch_id = ANY (ARRAY(
     SELECT y.batch_id FROM batches y
     WHERE y.job_ids @> ARRAY[$1::uuid] AND y.job_ids <@ ARRAY[$1::uuid] AND num_nulls(y.worker_id) = 1
-      AND NOT ${isLeftBehind(fragment`y`)}
+      AND NOT ${isLeftBehind(fragment`y.route`)}
     ORDER BY y.batch_id OFFSET $2 FOR UPDATE))`
 
 /** Ends the first $4 batches that a deleted job ($3) left behind. $1 a message. */
 export const cancelLeftBatches = cancelBatched('cancelLeftBatches', {
   batches: fragment`
     SELECT y.batch_id FROM batches y
-    WHERE y.job_ids @> ARRAY[$3::uuid] AND ${isLeftBehind(fragment`y`)} ORDER BY y.batch_id LIMIT $4`,
+    WHERE y.job_ids @> ARRAY[$3::uuid] AND ${isLeftBehind(fragment`y.route`)} ORDER BY y.batch_id LIMIT $4`,
   goes: fragment`true`,
   message: fragment`$1::text`,
 })
