@@ -28,7 +28,7 @@ export const works: Record<string, Work> = {
     assert.equal(await executionsOf(race), jobs.length)
   },
 
-  async 'fire into the hands of a worker, which hands back what it was not told of'(race, twice) {
+  async 'fire for a worker, which hands back what it was not told of'(race, twice) {
     const { s } = race
     const workerId = await s.addWorker()
     const job = await s.createJob()

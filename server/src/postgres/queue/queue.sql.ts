@@ -333,7 +333,7 @@ export const finishLive = endLive(
   fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.fence AND l.state = 'running'`,
 )
 
-/** Flagged in the hands of a worker. */
+/** Flagged, and held by a worker. */
 export const selectCancelled = sql('selectCancelled')`
   SELECT execution_id FROM live WHERE worker_id = $1 AND cancelled_at IS NOT NULL
   UNION ALL

@@ -38,7 +38,7 @@ async function triggerBatches(
   return listTriggers(batches).map(({ executionId }) => executionId)
 }
 
-/** Three triggers of a job that allows overlaps, in the hands of a worker, in their batch. */
+/** Three triggers of a job that allows overlaps, held by a worker, in their batch. */
 async function holdMany(s: StoreScenario, payloads: readonly unknown[] = ['a', null, { c: [3] }]) {
   const job = await s.createJob({ overlapPolicy: 'ALLOW' })
   const executionIds = await triggerMany(s, job, payloads)

@@ -19,7 +19,7 @@ function cancel(s: StoreScenario, executionId: string, text: string = message) {
   return s.control.cancel({ tenantId: defaultTenantId, executionId, message: text })
 }
 
-/** An execution in the hands of a worker: in its batch, or alone. */
+/** An execution held by a worker: in its batch, or alone. */
 interface Held {
   job: NewJob
   executionId: string
