@@ -2,7 +2,10 @@
 // from the repository's files to complaints; a complaint names the file and the remedy.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative } from 'node:path'
+import { basename, dirname, join, normalize, relative } from 'node:path'
+import { type SourceFile, withoutComments } from './source-file.ts'
+import { checkDecisionIndex, deadLinks } from './tidy-docs.ts'
+import { wordsOfDocument, wordsOfMigration, wordsOfSource } from './tidy-words.ts'
 import { packagesToTrim } from './trim-lock.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -10,12 +13,6 @@ const linesMax = 400
 const filesMax = 36
 /** One port a file, flat: it is the list of ports. */
 const largeFolders = new Set(['server/src/ports'])
-/** Words that stand for a subject without naming it. */
-const vagueWords = /\b(?:what|whatever|who|whoever|those)\b|\bof one(?=\s*(?:[.,:;)]|$))/i
-/** In documents a person may have a relative clause, and "whatever" may mean "no matter which". */
-const vagueInDocs =
-  /\b(?:what|whoever|those)\b|(?<!\b(?:people|person,|everyone|anyone|users?) )\bwho\b|\bof one(?=\s*(?:[.,:;)]|$))/i
-
 /** Folders of server/src and the folders each may import. A type may also come from `ports`. */
 const layers: Record<string, readonly string[]> = {
   lib: ['lib'],
@@ -34,6 +31,28 @@ const layers: Record<string, readonly string[]> = {
   maintenance: ['maintenance', 'ports', 'domain', 'lib', 'telemetry'],
 }
 
+/** The folders of the layers that are divided by subject, and by technical parts where a layer has them. */
+const subjects: Record<string, readonly string[]> = {
+  domain: [
+    'access',
+    'executors',
+    'graphs',
+    'history',
+    'jobs',
+    'queue',
+    'schedule',
+    'scheduling',
+    'tenants',
+    'why',
+  ],
+  postgres: ['access', 'graphs', 'history', 'jobs', 'queue', 'scheduling', 'connection', 'schema', 'sql'],
+  api: ['access', 'docs', 'events', 'executions', 'graphs', 'insights', 'jobs', 'workers', 'http'],
+}
+
+/** Folders that we ship, and folders of tests and their parts, which we do not. */
+const shipped = /^(server|cli|sdk|contract|dashboard)\/(src|bin)\//
+const unshipped = /^(server|cli|sdk|contract|dashboard)\/(test|testing)\//
+
 /** Folders that put the program together: they may import everything. */
 const everything = new Set(['process', 'wiring'])
 
@@ -45,7 +64,6 @@ const wiringOnPostgres = new Set(['server/src/wiring/server.ts'])
 
 /** Packages each layer or workspace may import besides `node:`. */
 const packages: Record<string, readonly string[]> = {
-  'server/src/lib': ['undici'],
   'server/src/domain': ['@carillon/contract'],
   'server/src/ports': ['@carillon/contract'],
   'server/src/telemetry': ['pino', '@prometheus-io/client'],
@@ -118,12 +136,6 @@ const ambient: { pattern: RegExp; homes: readonly string[]; instead: string }[] 
   { pattern: /\bTemporal\b/, homes: ['domain/schedule/', 'process/main.ts'], instead: 'use EpochMs' },
 ]
 
-interface SourceFile {
-  path: string
-  text: string
-  isTest: boolean
-}
-
 const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
   .toString()
   .split('\n')
@@ -142,14 +154,21 @@ const rules: (() => string[])[] = [
   checkDeadExports,
   checkShape,
   checkDependencyOrigins,
-  checkLinksInDocs,
+  checkDocuments,
   checkMigrationNumbers,
   checkWords,
   checkFolderSizes,
+  () => unknownSubjects(tracked),
 ]
-const complaints = rules.flatMap((rule) => rule())
-for (const complaint of complaints) console.error(complaint)
-if (complaints.length > 0) process.exit(1)
+if (import.meta.main) {
+  const complaints = rules.flatMap((rule) => rule())
+  for (const complaint of complaints) console.error(complaint)
+  if (complaints.length > 0) process.exit(1)
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8')
+}
 
 function importsOf(file: SourceFile): { specifier: string; typeOnly: boolean }[] {
   const statics = file.text.matchAll(
@@ -168,7 +187,7 @@ function checkImports(): string[] {
     .flatMap((file) => importsOf(file).flatMap((one) => judge(file, one)))
 }
 
-function judge(
+export function judge(
   file: SourceFile,
   { specifier, typeOnly }: { specifier: string; typeOnly: boolean },
 ): string[] {
@@ -178,6 +197,8 @@ function judge(
     if (!/\.(tsx?|js|json|css)$/.test(specifier))
       return [`${file.path}: import ${specifier} with its .ts ending`]
     const target = normalize(join(dirname(file.path), specifier))
+    if (shipped.test(file.path) && unshipped.test(target))
+      return [`${file.path}: ${specifier} is not shipped; only tests may import it`]
     const workspace = file.path.split('/')[0]!
     // bench/ measures and tools/ serve the whole repository; nobody installs them.
     if (workspace === 'bench' || workspace === 'tools') return []
@@ -214,10 +235,6 @@ function checkAmbientGlobals(): string[] {
         .filter(({ pattern }) => pattern.test(withoutComments(file.text)))
         .map(({ pattern, instead }) => `${file.path}: matches ${pattern}; ${instead}`),
     )
-}
-
-function withoutComments(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$|\s\/\/ .*$/gm, '')
 }
 
 // Types are left out: one that stands in an exported signature is exported for its reader.
@@ -280,16 +297,19 @@ function checkDependencyOrigins(): string[] {
   return [...found, ...missing, ...untrimmed]
 }
 
-function checkLinksInDocs(): string[] {
-  return tracked
-    .filter((path) => path.endsWith('.md'))
-    .flatMap((path) => {
-      const text = readFileSync(join(root, path), 'utf8').replace(/```[\s\S]*?```/g, '')
-      return [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
-        .map((match) => match[1]!)
-        .filter((link) => !/^[a-z]+:/.test(link) && !existsSync(join(root, dirname(path), link)))
-        .map((link) => `${path}: links to ${link}, which is not there`)
-    })
+function checkDocuments(): string[] {
+  const inRoot = (path: string) => existsSync(join(root, path))
+  const documents = tracked.filter((path) => path.endsWith('.md'))
+  const records = documents
+    .filter((path) => /^docs\/decisions\/\d/.test(path))
+    .map((path) => ({ name: basename(path), text: read(path) }))
+  return [
+    ...documents.flatMap((path) => [
+      ...deadLinks(path, read(path), inRoot),
+      ...wordsOfDocument(path, read(path)),
+    ]),
+    ...checkDecisionIndex(read('docs/decisions/README.md'), records),
+  ]
 }
 
 function checkMigrationNumbers(): string[] {
@@ -305,40 +325,12 @@ function checkMigrationNumbers(): string[] {
     })
 }
 
-// A comment, a text that a user reads, or a test's name in a failure report, is read without the code around it: its
-// subject must have a name. A question may ask for one.
 function checkWords(): string[] {
-  const inSources = sources
-    .filter(({ path }) => path !== 'tools/tidy.ts')
-    .flatMap((file) => complain(file.path, [...commentsAndNames(file), ...textsForUsers(file)], vagueWords))
-  const inDocs = tracked
-    .filter((path) => path.endsWith('.md'))
-    .flatMap((path) => {
-      const text = readFileSync(join(root, path), 'utf8').replace(/```[\s\S]*?```/g, '')
-      return complain(path, text.split('\n'), vagueInDocs)
-    })
-  return [...inSources, ...inDocs]
-}
-
-function commentsAndNames({ text }: SourceFile): string[] {
-  const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*|--).*$|\s\/\/ .*$/gm)].map(([line]) => line)
-  const names = [...text.matchAll(/\b(?:test|it)\(\s*([`'"])((?:(?!\1).)*)\1/g)].map((match) => match[2]!)
-  return [...comments, ...names]
-}
-
-/** Texts of three words or more in one line of a shipped file: errors, help, logs, descriptions of the API. */
-function textsForUsers({ path, text, isTest }: SourceFile): string[] {
-  if (isTest || !/^(contract|cli|sdk|server)\/src\//.test(path) || path.endsWith('.sql.ts')) return []
-  return [...withoutComments(text).matchAll(/(['`])((?:\\.|(?!\1)[^\\\n])*)\1/g)]
-    .map((match) => match[2]!)
-    .filter((words) => words.split(' ').length > 2)
-}
-
-function complain(path: string, texts: readonly string[], vague: RegExp): string[] {
-  return texts
-    .map((words) => words.replace(/`[^`]*`|"[^"]*"|\$\{[^}]*\}|[^.:;|]*\?/g, ''))
-    .filter((words) => vague.test(words))
-    .map((words) => `${path}: name the subject instead of ${vague.exec(words)![0]}: ${words.trim()}`)
+  const migrations = tracked.filter((path) => path.endsWith('.sql') && path.includes('/migrations/'))
+  return [
+    ...sources.flatMap(wordsOfSource),
+    ...migrations.flatMap((path) => wordsOfMigration(path, read(path))),
+  ]
 }
 
 function checkFolderSizes(): string[] {
@@ -346,4 +338,18 @@ function checkFolderSizes(): string[] {
   return [...Map.groupBy(shipped, ({ path }) => dirname(path))]
     .filter(([folder, files]) => files.length > filesMax && !largeFolders.has(folder))
     .map(([folder, files]) => `${folder}/: ${files.length} files; ${filesMax} at most: split it by subject`)
+}
+
+/** A new subject is added to the list, and then to the layers that it needs. */
+export function unknownSubjects(paths: readonly string[]): string[] {
+  const folders = new Set(
+    paths.flatMap((path) => /^server\/src\/(\w+)\/([^/]+)\/./.exec(path)?.slice(1, 3).join('/') ?? []),
+  )
+  return [...folders].flatMap((folder) => {
+    const [layer, name] = folder.split('/') as [string, string]
+    const known = subjects[layer]
+    return known === undefined || known.includes(name)
+      ? []
+      : [`server/src/${folder}/: no known subject; use one of tools/tidy.ts, or list it there`]
+  })
 }

@@ -39,11 +39,11 @@ export async function exportJobs(context: Context): Promise<undefined> {
     const { stringify } = await import('yaml')
     out.write(stringify(document, { lineWidth: 0 }))
   }
-  tellWhatIsMissing(context, jobs, keyed)
+  reportMissing(context, jobs, keyed)
   return
 }
 
-function tellWhatIsMissing({ out, args }: Context, jobs: readonly Job[], keyed: readonly Job[]): void {
+function reportMissing({ out, args }: Context, jobs: readonly Job[], keyed: readonly Job[]): void {
   const unkeyed = jobs.filter(({ key }) => key === null)
   if (unkeyed.length > 0) {
     const message = `${unkeyed.length} ${unkeyed.length === 1 ? 'job has' : 'jobs have'} no key and ${unkeyed.length === 1 ? 'is' : 'are'} left out; give one: carillon jobs edit ${unkeyed[0]!.job_id} --job-key KEY`

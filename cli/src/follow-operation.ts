@@ -27,7 +27,7 @@ export async function runBulk(context: Context, client: Client, bulk: Bulk): Pro
   const count = `${total}${capped ? ' or more' : ''} ${total === 1 && !capped ? bulk.things.replace(/s$/, '') : bulk.things}`
   const sentence = `${bulk.verb} ${count}${bulk.which === '' ? '' : ` ${bulk.which}`}`
   if (values.flag('dry-run') || total === 0) {
-    out.tell(total === 0 ? `Nothing to do: no ${bulk.things} ${bulk.which}` : `Would ${lower(sentence)}.`, {
+    out.report(total === 0 ? `Nothing to do: no ${bulk.things} ${bulk.which}` : `Would ${lower(sentence)}.`, {
       operation: planned,
       dry_run: true,
     })
@@ -36,13 +36,13 @@ export async function runBulk(context: Context, client: Client, bulk: Bulk): Pro
   await confirm(context, `${sentence}?`)
   const asked = await bulk.ask({ dryRun: false })
   if (values.flag('no-wait')) {
-    out.tell(`Operation ${asked.operation_id} has started.`, { operation: asked, dry_run: false })
+    out.report(`Operation ${asked.operation_id} has started.`, { operation: asked, dry_run: false })
     return
   }
   const ended = await followOperation(context, client, asked, bulk.verb)
   const { done, skipped } = ended.progress
   const left = skipped === 0 ? '' : `, ${skipped} left alone`
-  out.tell(`${ended.status === 'COMPLETED' ? 'Done' : ended.status}: ${done} of ${total}${left}.`, {
+  out.report(`${ended.status === 'COMPLETED' ? 'Done' : ended.status}: ${done} of ${total}${left}.`, {
     operation: ended,
     dry_run: false,
   })

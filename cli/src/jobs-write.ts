@@ -33,7 +33,7 @@ export async function createJob(context: Context): Promise<number | undefined> {
     dryRun,
   })
   warn(out, job)
-  if (dryRun) out.tell(`Would be created; it would run next at ${nextOf(job)}.`, { job, dry_run: true })
+  if (dryRun) out.report(`Would be created; it would run next at ${nextOf(job)}.`, { job, dry_run: true })
   else if (!out.json) {
     out.write(`${wordOf(job)} is created: job ${job.job_id}\n`)
     out.say(
@@ -84,7 +84,7 @@ async function change(
 ): Promise<undefined> {
   const dryRun = values.flag('dry-run')
   if (patch === null) {
-    out.tell('Nothing has changed.', { job, changes: [], dry_run: dryRun })
+    out.report('Nothing has changed.', { job, changes: [], dry_run: dryRun })
     return
   }
   const changed: ChangedJob = await client.jobs.patch(job.job_id, await namedParents(patch, client), {

@@ -66,6 +66,6 @@ export async function cancelOperation(context: Context): Promise<undefined> {
   const { out, args } = context
   const { client } = await context.connect()
   const operation = await client.operations.cancel(args[0]!)
-  out.tell(`${operation.operation_id} is ${operation.status.toLowerCase()}.`, operation)
+  out.report(`${operation.operation_id} is ${operation.status.toLowerCase()}.`, operation)
   return
 }

@@ -57,7 +57,7 @@ export class Output {
   }
 
   /** Reports a completed action: a line on stdout, or the document in JSON. */
-  tell(text: string, value: unknown): void {
+  report(text: string, value: unknown): void {
     if (this.json) this.writeJson(value)
     else this.write(`${cleanLines(text)}\n`)
   }

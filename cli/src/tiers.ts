@@ -62,7 +62,7 @@ export async function setTier(context: Context): Promise<undefined> {
   const dryRun = values.flag('dry-run')
   const changed = await client.tiers.put(name, { ...present, ...changes }, { dryRun })
   const lines = [`${dryRun ? 'Would: t' : 'T'}he tier ${name} is set.`, ...excessLines(changed)]
-  out.tell(lines.join('\n'), { ...changed, dry_run: dryRun })
+  out.report(lines.join('\n'), { ...changed, dry_run: dryRun })
   return
 }
 

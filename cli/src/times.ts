@@ -1,13 +1,9 @@
 // Times for people: how long ago, how long it took; and the times that people give: "2h", a day, an instant.
+import { type DurationUnit, durationUnitsMs } from '@carillon/contract/constants.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import type { Cell } from './table.ts'
 
-const units: readonly [string, number][] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-]
+const units = (['d', 'h', 'm', 's'] as const).map((name): [string, number] => [name, durationUnitsMs[name]])
 
 /** Two units at most: "2h 5m", "12s", "450ms". */
 export function writeDuration(ms: number): string {
@@ -44,19 +40,11 @@ export function writeAgo(ms: number): string {
 }
 
 const span = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/
-const spanMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-}
 
 /** Null: it is none. */
 function readSpanMs(text: string): number | null {
   const match = span.exec(text.trim())
-  return match === null ? null : Number(match[1]) * spanMs[match[2]!]!
+  return match === null ? null : Number(match[1]) * durationUnitsMs[match[2] as DurationUnit]
 }
 
 /** `30`, `30s`, `5m`, `2h`, `1d`. */

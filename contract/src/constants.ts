@@ -85,6 +85,19 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The longest wait before the next attempt that a target or a handler may ask for. */
 export const retryAfterMsMax = 3_600_000
+/** The longest delay between two attempts that a job may have: a day. */
+export const retryDelayMsMax = 86_400_000
+
+/** The units of a duration that people write, such as 90s or 1.5h, in milliseconds. */
+export const durationUnitsMs = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+} as const
+export type DurationUnit = keyof typeof durationUnitsMs
 
 // ---- graph runs
 

@@ -1,10 +1,8 @@
 // How often an execution is tried again, and how long after: as it is sent, and as it is shown.
 
-import { BACKOFFS } from './constants.ts'
+import { BACKOFFS, retryDelayMsMax } from './constants.ts'
 import { oneOf, oneOfWithDefault, optionalInteger, strictObject } from './shapes.ts'
 import * as Type from './type.ts'
-
-const delayMsMax = 86_400_000
 
 /** Defaults of omitted fields. */
 export const retryDefaults = {
@@ -27,11 +25,11 @@ const backoff = oneOfWithDefault(
 )
 const initialDelayMs = Type.Integer({
   minimum: 1,
-  maximum: delayMsMax,
+  maximum: retryDelayMsMax,
   default: retryDefaults.initial_delay_ms,
   description: 'The delay after the first attempt, times 0.75 to 1.25.',
 })
-const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: retryDefaults.max_delay_ms })
+const maxDelayMs = Type.Integer({ minimum: 1, maximum: retryDelayMsMax, default: retryDefaults.max_delay_ms })
 const autoRedrive = Type.Integer({
   minimum: 1,
   maximum: 2_592_000,

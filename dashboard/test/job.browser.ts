@@ -28,7 +28,7 @@ test('a job made with the builder shows its meaning while it is written, and fir
   assert.equal(await runs.count(), 10)
 
   await page.getByLabel('Cron expression').fill('0 25 * * *')
-  await preview.getByRole('list', { name: 'What is wrong' }).waitFor()
+  await preview.getByRole('list', { name: 'Mistakes' }).waitFor()
 
   await page.getByRole('radio', { name: 'Every so often' }).check()
   await page.getByRole('textbox', { name: 'Every', exact: true }).fill('2')
@@ -91,7 +91,7 @@ test('a job is paused with a reason, and resumed', async (t) => {
   const page = await openPage(t, { server })
   await page.goto(`/jobs/${job_id}`)
   await page.getByRole('button', { name: 'Pause' }).click()
-  await page.getByLabel('Reason, for those who wonder later').fill('the tower is painted')
+  await page.getByLabel('Reason, for later readers').fill('the tower is painted')
   await page.getByRole('button', { name: 'Pause it' }).click()
   await page.getByText('the tower is painted').first().waitFor()
   await page.getByRole('button', { name: 'Resume' }).click()
@@ -104,7 +104,7 @@ test('a job is edited, and the difference of its versions is shown', async (t) =
   const page = await openPage(t, { server })
   await page.goto(`/jobs/${job_id}/edit`)
   await page.getByRole('textbox', { name: 'Tags' }).fill('new')
-  await page.getByRole('list', { name: 'What changes' }).getByText('tags').waitFor()
+  await page.getByRole('list', { name: 'Changes' }).getByText('tags').waitFor()
   await page.getByRole('button', { name: 'Save changes' }).click()
   await page.getByText('Edited is changed: version 2.').waitFor()
   await page.getByRole('tab', { name: 'Versions' }).click()

@@ -1,16 +1,8 @@
 // Spans of time as people write them: 1_500 (milliseconds), '90s', '10m', '1.5h', '3d'.
+import { type DurationUnit, durationUnitsMs } from '#contract/constants.ts'
 
 /** Milliseconds, or a number with its unit: ms, s, m, h, d, w. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
-
-const units: Record<string, number> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-}
+export type Duration = number | `${number}${DurationUnit}`
 
 /** In whole milliseconds. `field` names it in the error. */
 export function durationMs(duration: Duration, field: string): number {
@@ -20,7 +12,7 @@ export function durationMs(duration: Duration, field: string): number {
       ? duration
       : match === null
         ? Number.NaN
-        : Number(match[1]) * units[match[2]!]!
+        : Number(match[1]) * durationUnitsMs[match[2] as DurationUnit]
   if (!Number.isFinite(ms) || ms < 0) {
     throw new TypeError(
       `${field} is ${JSON.stringify(duration)}: it must be milliseconds, or a text such as '90s', '10m', '3d'.`,

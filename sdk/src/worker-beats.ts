@@ -92,7 +92,7 @@ export class Beats {
       for (const one of news) one.heard()
       for (const resolve of waiters) resolve()
       this.#hasMore = attempts.some((attempt) => attempt.hasUrgentNews)
-      this.#tell(attempts, reply)
+      this.#applyReply(attempts, reply)
       return true
     } catch (error) {
       this.#waiters.unshift(...waiters)
@@ -106,7 +106,7 @@ export class Beats {
     }
   }
 
-  #tell(attempts: readonly Attempt[], { cancelled, lost }: WorkerHeartbeatReply): void {
+  #applyReply(attempts: readonly Attempt[], { cancelled, lost }: WorkerHeartbeatReply): void {
     if (cancelled.length + lost.length === 0) return
     const byId = new Map(attempts.map((attempt) => [attempt.claim.execution_id, attempt]))
     for (const id of lost) {

@@ -85,12 +85,12 @@ export class Session {
     )
   }
 
-  /** Executions in hand. */
+  /** Executions in flight. */
   get running(): number {
     return this.#attempts.size
   }
 
-  /** Claims no more; resolves when everything in hand has been reported, or the time is over. */
+  /** Claims no more; resolves when everything in flight has been reported, or the time is over. */
   async drain(drainMs: number): Promise<void> {
     this.#isDraining = true
     this.#claiming.abort()

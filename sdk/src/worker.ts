@@ -45,7 +45,7 @@ export interface WorkerOptions {
 export interface Worker extends AsyncDisposable {
   /** Of its present registration. */
   readonly workerId: string
-  /** Executions in hand. */
+  /** Executions in flight. */
   readonly running: number
   /** Job ids by key, of the jobs that it put into the API. */
   readonly jobIds: ReadonlyMap<string, string>

@@ -1,9 +1,9 @@
 // Every request of the dashboard. The session is a cookie that scripts cannot read; the header says that the request
 // comes from this page and not from a foreign one. A refusal by the server is thrown as an ApiProblem.
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
+import type { ApiRequest } from '../lib/api-request.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore, keep, readKept } from '../lib/store.ts'
-import type { Twin } from '../lib/twin.ts'
 
 export const apiBase = '/api/v1'
 const clientHeaders = { 'X-Carillon-Client': 'dashboard' }
@@ -102,7 +102,7 @@ export const api = {
 }
 
 /** The request of an action, as it is shown to programs. */
-export function send<Reply>({ method, path, body = {}, ifMatch }: Twin): Promise<Reply> {
+export function send<Reply>({ method, path, body = {}, ifMatch }: ApiRequest): Promise<Reply> {
   if (method === 'DELETE') return api.delete<Reply>(path)
   return request<Reply>(method, path, { body, ...(ifMatch !== undefined && { ifMatch }) })
 }

@@ -3,8 +3,8 @@
 import { type ReactNode, useState } from 'react'
 import { chosenTenant, send } from '../api/client.ts'
 import { useInvalidate } from '../api/hooks.ts'
+import { type ApiRequest, curlOf } from '../lib/api-request.ts'
 import { useStore } from '../lib/store.ts'
-import { curlOf, type Twin } from '../lib/twin.ts'
 import { Button } from './button.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { Dialog } from './dialog.tsx'
@@ -18,7 +18,7 @@ export interface ActionProps<Reply> {
   title: string
   verb: string
   /** The request that is shown and, unless `run` does something else, sent. */
-  twin: Twin
+  apiRequest: ApiRequest
   run?(): Promise<Reply>
   /** Said afterwards. */
   done: string | ((reply: Reply) => string)
@@ -62,7 +62,18 @@ export function ConfirmAction<Reply>(props: ConfirmActionProps<Reply>) {
 
 /** The question alone, for callers that open it themselves. */
 export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): void }) {
-  const { title, verb, twin, done, onDone, invalidates = [], danger, disabled, children, onClose } = props
+  const {
+    title,
+    verb,
+    apiRequest,
+    done,
+    onDone,
+    invalidates = [],
+    danger,
+    disabled,
+    children,
+    onClose,
+  } = props
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
   const invalidate = useInvalidate()
@@ -70,7 +81,7 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
     setBusy(true)
     setError(null)
     try {
-      const reply = await (props.run?.() ?? send<Reply>(twin))
+      const reply = await (props.run?.() ?? send<Reply>(apiRequest))
       toast(typeof done === 'string' ? done : done(reply))
       void invalidate(...invalidates)
       onClose()
@@ -97,26 +108,34 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
     <Dialog title={title} onClose={onClose} actions={actions}>
       {children}
       {error !== null && <ErrorBox error={error} />}
-      <Twins twin={twin} />
+      <RequestExamples apiRequest={apiRequest} />
     </Dialog>
   )
 }
 
 /** The same action for programs. */
-export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }) {
+export function RequestExamples({
+  apiRequest,
+  isOpen = false,
+}: {
+  apiRequest: ApiRequest
+  isOpen?: boolean
+}) {
   const tenantId = useStore(chosenTenant)
-  const curl = curlOf(twin, location.origin, tenantId)
+  const curl = curlOf(apiRequest, location.origin, tenantId)
   const forTenant = tenantId === null ? '' : ` --tenant ${tenantId}`
   const tabs = [
     { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
-    twin.cli !== undefined && {
+    apiRequest.cli !== undefined && {
       id: 'cli',
       name: 'carillon',
-      panel: () => <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />,
+      panel: () => (
+        <CodeBlock code={`carillon ${apiRequest.cli}${forTenant}`} label="As a carillon command" />
+      ),
     },
   ]
   return (
-    <details className="twins" open={isOpen}>
+    <details className="request-examples" open={isOpen}>
       <summary>The same from a program</summary>
       <Tabs label="The same from a program" tabs={tabs} />
     </details>

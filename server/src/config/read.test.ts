@@ -155,7 +155,7 @@ test('all problems are reported at once and no secret is repeated', () => {
   assert(!problems.join().includes('hunter2') && !problems.join().includes('pw'))
 })
 
-test('further processes need something besides the api to do', () => {
+test('child processes need something besides the api to do', () => {
   assert.match(problemsOf({ CARILLON_ROLES: 'api', CARILLON_PROCESSES: '2' })[0]!, /^CARILLON_PROCESSES: /)
 })
 

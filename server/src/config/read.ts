@@ -139,7 +139,7 @@ export function readConfig(env: Environment = process.env, cores = availablePara
   }
   if (problems.length === 0 && config.processes > 1 && childRoles(config).length === 0) {
     problems.push(
-      'CARILLON_PROCESSES: further processes would have nothing to do, as CARILLON_ROLES has only api.',
+      'CARILLON_PROCESSES: child processes would have nothing to do, as CARILLON_ROLES has only api.',
     )
   }
   if (problems.length > 0) throw new ConfigError(problems)

@@ -1,11 +1,11 @@
 // Folds the whole past of a demo at once, so that its dashboards have their numbers from the start.
 import { RollupFold } from '../history/fold-rollups.ts'
 import { realTimers } from '../lib/time/timers.ts'
+import { dayMs } from '../lib/time/units.ts'
 import type { Database } from '../postgres/connection/database.ts'
 import { isFolded } from '../postgres/history/demo-history.ts'
 import { PostgresRollups } from '../postgres/history/rollups.ts'
 
-const dayMs = 86_400_000
 /** While the loops of the server hold every mark. */
 const busyMs = 20
 

@@ -38,7 +38,7 @@ export interface Held {
 
 /** Crash recovery of a large database takes its time. */
 const readyMsMax = 300_000
-const tellEveryMs = 5_000
+const reportEveryMs = 5_000
 /** How long the remains of a killed PostgreSQL may keep a new one from starting. */
 const passingMsMax = 15_000
 /** How long a PostgreSQL must have no owner before we take it over: its starter locks within milliseconds. */
@@ -76,7 +76,7 @@ export async function holdPostgres(
   let own: Started | null = null
   let unownedSinceMs: number | null = null
   let ownedSinceMs: number | null = null
-  let toldMs = 0
+  let reportedMs = 0
 
   try {
     while (true) {
@@ -111,8 +111,8 @@ export async function holdPostgres(
       }
       unownedSinceMs = found.kind === 'unowned' ? (unownedSinceMs ?? elapsedMs) : null
 
-      if (elapsedMs - toldMs > tellEveryMs) {
-        toldMs = elapsedMs
+      if (elapsedMs - reportedMs > reportEveryMs) {
+        reportedMs = elapsedMs
         postgresWaited.emit({ waitedMs: elapsedMs, logFile: place.logFile })
       }
       await deps.timers.wait(20)

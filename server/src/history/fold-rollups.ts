@@ -1,5 +1,6 @@
 // Folds the records of a single source into the dashboard figures, a bounded span in each step. The span follows the
 // load: longer while steps are small, shorter after a large step, and shortest after a failed step.
+import { dayMs } from '../lib/time/units.ts'
 import type { RollupSource, Rollups } from '../ports/rollups.ts'
 
 export const foldRollupsEveryMs = 2_000
@@ -14,7 +15,7 @@ export interface RollupFoldOptions {
 const spanMsFirst = 10_000
 const spanMsMin = 1_000
 /** After a month without a server there is a month without rows to pass over. */
-const spanMsMax = 86_400_000
+const spanMsMax = dayMs
 
 /** After a step with so many rows the next one waits for `busyMs` of the record: each number is written less often then. */
 const busyRows = 2_000

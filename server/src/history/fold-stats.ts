@@ -1,5 +1,6 @@
 // Folds executions that ended into the statistics of their jobs, by day, so that no reader counts a whole history. A
 // reader adds the executions that ended since the last fold.
+import { dayMs } from '../lib/time/units.ts'
 import type { Rollups } from '../ports/rollups.ts'
 
 export const foldStatsEveryMs = 10_000
@@ -7,7 +8,7 @@ export const foldStatsEveryMs = 10_000
 /** Of history in one step; at 10,000 a second that is 100,000 rows. */
 const spanMsMin = 10_000
 /** After a month without a server there is a month without rows to pass over. */
-const spanMsMax = 86_400_000
+const spanMsMax = dayMs
 /** A step that folded fewer could have gone further. */
 const fewRows = 1_000
 

@@ -32,9 +32,9 @@ export function columnNames(names: readonly string[]): Fragment {
   return new Fragment(names.join(', '))
 }
 
-/** Texts of our own as literals: plain words, for the same reason. */
+/** Texts of our own as literals, for the same reason: plain words, which may end with a space or an exclamation mark. */
 export function literals(words: readonly string[]): Fragment {
-  for (const word of words) if (!/^[a-z]+$/.test(word)) throw new TypeError(`${word} is no plain word`)
+  for (const word of words) if (!/^[a-z]+[ !]?$/.test(word)) throw new TypeError(`${word} is no plain word`)
   return new Fragment(words.map((word) => `'${word}'`).join(', '))
 }
 

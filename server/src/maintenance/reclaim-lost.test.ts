@@ -82,7 +82,7 @@ test('many dead workers are reclaimed in several steps, between which the others
     ],
   )
   assert.deepEqual(
-    (await workers.watch()).map(({ workerId }) => workerId),
+    (await workers.watch()).map(({ holderId }) => holderId),
     [ids[500]],
   )
 })
@@ -95,7 +95,7 @@ test('a worker that cannot be reclaimed does not keep the others from it', async
   for (const workerId of ids) await workers.register({ workerId, ...plain, executors: ['http'] })
   const { reclaim } = workers
   workers.reclaim = async (beat) => {
-    if (beat.workerId === ids[0]) throw new Error('a bad row')
+    if (beat.holderId === ids[0]) throw new Error('a bad row')
     return reclaim.call(workers, beat)
   }
   const watch = createLeaseWatch()

@@ -38,9 +38,10 @@ export async function reclaimLost(deps: ReclaimDeps, watch: LeaseWatch): Promise
   const reclaimNext = async () => {
     for (const silence of queue) if (await reclaimOne(deps, silence)) count += 1
   }
-  const hands = Array.from({ length: Math.min(reclaimsMax, silent.length) }, reclaimNext)
+  const reclaiming = Array.from({ length: Math.min(reclaimsMax, silent.length) }, reclaimNext)
   // All have ended before the next step begins, be it that one of them failed.
-  for (const ended of await Promise.allSettled(hands)) if (ended.status === 'rejected') throw ended.reason
+  for (const ended of await Promise.allSettled(reclaiming))
+    if (ended.status === 'rejected') throw ended.reason
   return { count, more: silent.length > reclaimedMax }
 }
 
@@ -49,6 +50,6 @@ async function reclaimOne({ maintenance }: ReclaimDeps, silence: Silence): Promi
   const settled = await maintenance.reclaim(silence)
   if (settled === 'alive') return false
   emitSettled(settled)
-  workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
+  workerReclaimed.emit({ workerId: silence.holderId, silentMs: silence.silentMs })
   return true
 }

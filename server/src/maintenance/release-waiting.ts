@@ -52,7 +52,7 @@ export class Releaser {
     const { maintenance } = this.#deps
     const jobIds = await maintenance.findWaiting(this.#after, jobsMax)
     if (jobIds.length > 0)
-      this.#tell(await maintenance.release(jobIds, (job, keys) => this.#order(job, keys)))
+      this.#notify(await maintenance.release(jobIds, (job, keys) => this.#order(job, keys)))
     this.#found += jobIds.length
     // The first page has more than that when others wait longest for a key.
     if (jobIds.length >= jobsMax) {
@@ -62,7 +62,7 @@ export class Releaser {
     return this.#endRound()
   }
 
-  #tell({ ready, cancelled, planned, more, settled = [] }: Released): void {
+  #notify({ ready, cancelled, planned, more, settled = [] }: Released): void {
     const { onReady, onCancelled, onPlanned } = this.#deps
     if (ready > 0) onReady()
     if (cancelled) onCancelled()

@@ -69,11 +69,11 @@ export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle'
     return waitMs > 0 ? waitMs : lookAgainMs
   }
   emitCancelled(cancelled)
-  tell(deps, operation)
+  notifyOthers(deps, operation)
   return 'more'
 }
 
-function tell({ onChanged, onReady, onCancelled }: OperationDeps, { kind }: Operation): void {
+function notifyOthers({ onChanged, onReady, onCancelled }: OperationDeps, { kind }: Operation): void {
   if (kind === 'cancel') onCancelled()
   else if (kind === 'redrive' || kind === 'trigger' || kind === 'backfill') onReady()
   else onChanged()

@@ -154,7 +154,7 @@ test('runs that never come to an end make way for others after some pages', asyn
   assert.equal(await s.stepper.step(), 'more')
 })
 
-test('a full page is followed by the next; one of which others have all in hand is not', async () => {
+test('a full page of runs is followed by the next page, unless other processes hold all of its runs', async () => {
   let found = 200
   const s = await setup({
     findNoted: async (limit) => Array.from({ length: Math.min(found, limit) }, (_, i) => `${i}`),
@@ -217,8 +217,8 @@ test('a run that fails each time holds up no others, is tried alone now and then
       return nothing
     },
   })
-  const aside: string[] = []
-  const subscription = graphRunQuarantined.subscribe(({ runId }) => aside.push(runId))
+  const quarantined: string[] = []
+  const subscription = graphRunQuarantined.subscribe(({ runId }) => quarantined.push(runId))
   t.after(() => subscription[Symbol.dispose]())
   const stepTimes = async (times: number) => {
     for (let i = 0; i < times; i++) await s.stepper.step().catch(() => {})
@@ -227,7 +227,7 @@ test('a run that fails each time holds up no others, is tried alone now and then
   assert.deepEqual(await stepTimes(6), ['bad b c', 'bad', 'bad', 'bad', 'b', 'c'])
   assert.deepEqual(await stepTimes(1), [])
   await s.world.advance(30_000)
-  assert.deepEqual(await stepTimes(2), ['bad'], 'it is left aside again, for longer')
+  assert.deepEqual(await stepTimes(2), ['bad'], 'it is quarantined again, for longer')
   await s.world.advance(59_900)
   assert.deepEqual(await stepTimes(1), [])
   isMended = true
@@ -235,5 +235,5 @@ test('a run that fails each time holds up no others, is tried alone now and then
   assert.deepEqual(await stepTimes(1), ['bad'])
   noted.add('bad')
   assert.deepEqual(await stepTimes(1), ['bad'], 'it is one among others again')
-  assert.deepEqual(aside, ['bad'])
+  assert.deepEqual(quarantined, ['bad'])
 })

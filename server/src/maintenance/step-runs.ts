@@ -74,7 +74,7 @@ export class RunStepper {
     this.#foundMs = nowMs
     const isFull = due !== null || runIds.length === this.#pageMax
     const stepped = await this.#stepAll(runIds, nowMs)
-    this.#tell(stepped)
+    this.#notify(stepped)
     // Nodes that started or ended may have been noted again by now. If nothing of a page moved, others hold its runs.
     const leadsOn = isFull || stepped.left || hasMoved(stepped)
     this.#pages += 1
@@ -104,7 +104,7 @@ export class RunStepper {
     return this.#isOpen(nowMs) ? stepEveryMs : 'idle'
   }
 
-  #tell(stepped: Stepped): void {
+  #notify(stepped: Stepped): void {
     const { onReady, onWaiting, onCancelled, onOver } = this.#deps
     emitSettled(stepped.settled)
     for (const status of stepped.over) graphRunFinished.emit({ status })

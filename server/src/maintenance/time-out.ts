@@ -72,7 +72,7 @@ export async function timeOutOverdue(
     const { end } = ends[index]!
     if (end.retryAt !== null) after.retries = true
     if (one.state === 'running') after.running = true
-    tell(one, end)
+    emitAttemptFinished(one, end)
   })
   if (ended.size > 0) deps.onTimedOut(after)
   // Nothing ended: other schedulers are doing the same.
@@ -131,7 +131,10 @@ function errorOf(one: Overdue): AttemptError {
   }
 }
 
-function tell(one: Overdue, { outcome, retryAt, deadReason, durationMs, finishedAt }: AttemptEnd): void {
+function emitAttemptFinished(
+  one: Overdue,
+  { outcome, retryAt, deadReason, durationMs, finishedAt }: AttemptEnd,
+): void {
   const { executionId, attempt, kind, executor, enqueuedAt } = one
   attemptFinished.emit({
     ...{ executionId, attempt, kind, executor, outcome, retryAt, deadReason, durationMs },

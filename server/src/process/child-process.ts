@@ -18,21 +18,21 @@ import { type RunningServer, type ServerOptions, startServer } from '../wiring/s
 import { CommandProcesses } from '../worker/executors/attempt-processes.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
 import { sayError } from './console.ts'
-import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
+import { aliveEveryMs, type ChildAssignment, type ProcessMessage } from './messages.ts'
 
-/** Told to the first process, which kills them when we die. */
-class ToldGroups implements Groups {
+/** Reported to the first process, which kills them when we die. */
+class ReportedGroups implements Groups {
   inHaste = false
   readonly #groups = new Set<number>()
 
   async started(group: number): Promise<void> {
     this.#groups.add(group)
-    await tell({ groupStarted: group })
+    await send({ groupStarted: group })
   }
 
   ended(group: number): void {
     this.#groups.delete(group)
-    tell({ groupEnded: group }).catch(() => {})
+    send({ groupEnded: group }).catch(() => {})
   }
 
   async kill(processes: CommandProcesses | null): Promise<void> {
@@ -43,10 +43,10 @@ class ToldGroups implements Groups {
 }
 
 /** Resolves when the message has been sent: it is then read even if we die. */
-function tell(word: ProcessWord): Promise<void> {
+function send(message: ProcessMessage): Promise<void> {
   return new Promise((resolve, reject) => {
     if (!process.connected) reject(new Error('the first process is gone'))
-    else process.send!(word, undefined, {}, (error) => (error ? reject(error) : resolve()))
+    else process.send!(message, undefined, {}, (error) => (error ? reject(error) : resolve()))
   })
 }
 
@@ -63,10 +63,10 @@ startLog({
   plain: process.stderr.isTTY === true,
   write: (line) => void process.stderr.write(line),
 })
-workerRegistered.subscribe(({ workerId }) => void tell({ workerId }).catch(() => {}))
+workerRegistered.subscribe(({ workerId }) => void send({ workerId }).catch(() => {}))
 const clock = new DatabaseClock()
 const metrics = new ProcessMetrics(() => clock.monotonicMs())
-const groups = new ToldGroups()
+const groups = new ReportedGroups()
 const told = await Promise.race([once(process, 'message'), stopped])
 // Nothing has begun yet.
 if (typeof told === 'string') process.exit(0)
@@ -98,7 +98,7 @@ try {
 } catch (error) {
   await groups.kill(processes)
   // The first process starts us again.
-  sayError(`a further server process could not start: ${(error as Error).message}`)
+  sayError(`a child process could not start: ${(error as Error).message}`)
   process.exit(1)
 }
 
@@ -123,7 +123,7 @@ function optionsOf(
 }
 
 function sayAlive(): void {
-  tell({ alive: true }).catch(() => {})
+  send({ alive: true }).catch(() => {})
   realTimers.schedule(aliveEveryMs, sayAlive)
 }
 
@@ -135,5 +135,5 @@ async function sayCounts(assignment: ChildAssignment, server: RunningServer): Pr
 async function report({ kind }: ChildAssignment, server: RunningServer): Promise<void> {
   // Only workers of HTTP are alike: a mean of others would say nothing.
   const utilization = kind === 'roles' ? server.utilization() : null
-  await tell({ report: await metrics.report(utilization) }).catch(() => {})
+  await send({ report: await metrics.report(utilization) }).catch(() => {})
 }

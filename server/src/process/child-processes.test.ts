@@ -15,10 +15,10 @@ test('a process that cannot be started is told of and tried again; the first one
   const { promise, resolve } = Promise.withResolvers<string>()
   using _subscription = processExited.subscribe(({ reason }) => resolve(reason))
   const clock = { monotonicMs: () => performance.now() }
-  const further = new ChildProcesses(
+  const children = new ChildProcesses(
     { clock, timers: realTimers, reports: new ProcessReports(), reclaim: async () => {} },
     { processes: 2, commands: null, handlers: null },
   )
   assert.match(await promise, /ENOENT/)
-  await further.stop(1_000)
+  await children.stop(1_000)
 })

@@ -14,7 +14,7 @@ import { processExited } from '../telemetry/events.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
 import { CommandProcesses } from '../worker/executors/attempt-processes.ts'
 import type { RunAs } from '../worker/executors/own-directory.ts'
-import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
+import { aliveEveryMs, type ChildAssignment, type ProcessMessage } from './messages.ts'
 
 export interface ChildDeps {
   clock: Pick<Clock, 'monotonicMs'>
@@ -115,7 +115,7 @@ export class ChildProcesses {
     const running: Running = { child, assignment, workerIds: new Set(), groups: new Set(), missed: 0 }
     this.#running.add(running)
     child.on('error', () => {}) // followed by `exit`, or by our own end
-    child.on('message', (word) => this.#note(running, word as ProcessWord))
+    child.on('message', (word) => this.#note(running, word as ProcessMessage))
     const over = ended(child)
     child.send(assignment, () => {}) // one that died meanwhile has ended
     // Asked to stop while it was being made.
@@ -129,7 +129,7 @@ export class ChildProcesses {
     return { pid: child.pid ?? 0, reason: running.missed > missedMax ? stuckReason : reason }
   }
 
-  #note(running: Running, word: ProcessWord): void {
+  #note(running: Running, word: ProcessMessage): void {
     const { workerIds, groups } = running
     running.missed = 0
     if ('alive' in word) return

@@ -133,7 +133,7 @@ async function serve(
     ...(dashboard && { dashboard: await dashboard }),
   }
   const server = await startServer({ config, roles: config.roles, address, api, answersProbes: true })
-  const further = new ChildProcesses(
+  const children = new ChildProcesses(
     { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
     {
       processes: config.processes,
@@ -143,7 +143,7 @@ async function serve(
     },
   )
   resources.defer(async () => {
-    await Promise.all([server.stop(), further.stop(leftMs())])
+    await Promise.all([server.stop(), children.stop(leftMs())])
   })
   if (server.url !== null) await embedded?.announce(server.url)
   await world?.fill({

@@ -2,7 +2,7 @@
 import type { ProcessReport } from '../telemetry/process-metrics.ts'
 import type { RunAs } from '../worker/executors/own-directory.ts'
 
-/** The purpose of a further process. */
+/** The purpose of a child process. */
 export type ChildAssignment =
   | { kind: 'roles' }
   /** Shell commands and bundles. `base`: where they have their directories; the first process's to remove. */
@@ -10,13 +10,13 @@ export type ChildAssignment =
   /** Handlers of a file. `api`: where and with which key to put its scheduled jobs; null: nowhere. */
   | { kind: 'handlers'; file: string; api: { url: string; key: string } | null }
 
-/** From a further process. Processes it started end with it, and executions it held run elsewhere at once. */
-export type ProcessWord =
+/** From a child process. Processes it started end with it, and executions it held run elsewhere at once. */
+export type ProcessMessage =
   | { workerId: string }
   | { groupStarted: number }
   | { groupEnded: number }
   | { alive: true }
   | { report: ProcessReport }
 
-/** How often a further process says that it lives. */
+/** How often a child process says that it lives. */
 export const aliveEveryMs = 2_000

@@ -139,7 +139,7 @@ test('a scheduler that was expelled holds nothing until it has joined under a ne
   const one = start()
   await run([one], 2)
   const [old] = [...store.schedulers]
-  await partitions.expel({ workerId: old![0], beats: old![1] })
+  await partitions.expel({ holderId: old![0], beats: old![1] })
   assert.equal(one.held().length, 64, 'it cannot know yet')
   assert.equal(await one.lease.beat(), 'more')
   assert.deepEqual(one.held(), [])
@@ -169,7 +169,7 @@ test('a scheduler that finds itself expelled during a look holds nothing after i
   link.view = async () => {
     const view = await partitions.view()
     const [old] = [...store.schedulers]
-    await partitions.expel({ workerId: old![0], beats: old![1] })
+    await partitions.expel({ holderId: old![0], beats: old![1] })
     await one.lease.beat()
     return view
   }

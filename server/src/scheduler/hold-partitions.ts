@@ -79,12 +79,12 @@ export class PartitionLease {
     const view = await partitions.view()
     let more: 'idle' | 'more' = 'idle'
     for (const silence of this.#watch.look(view.schedulers, clock.monotonicMs())) {
-      if (silence.workerId === self || (await partitions.expel(silence)) === 'alive') continue
-      schedulerExpelled.emit({ schedulerId: silence.workerId, silentMs: silence.silentMs })
+      if (silence.holderId === self || (await partitions.expel(silence)) === 'alive') continue
+      schedulerExpelled.emit({ schedulerId: silence.holderId, silentMs: silence.silentMs })
       // Its partitions are free now, and wait for the next look.
       more = 'more'
     }
-    const schedulers = view.schedulers.map(({ workerId }) => workerId)
+    const schedulers = view.schedulers.map(({ holderId }) => holderId)
     const { take, release } = planShare(self, { schedulers, holders: view.holders })
     const mine = view.holders.flatMap((holder, id) => (holder === self && !release.includes(id) ? [id] : []))
     // Meanwhile a beat may have found us expelled, or our clock bad: then these partitions are another scheduler's.

@@ -6,10 +6,10 @@ import { collectEngineMetrics } from './engine-metrics.ts'
 import * as events from './events.ts'
 import type { RecentCounts, RecentRatio } from './recent-ratio.ts'
 
-/** How often a further process tells its counts. */
+/** How often a child process reports its counts. */
 export const reportEveryMs = 1_000
 
-/** The report of a further process: all its counts since its start, so that a lost report costs nothing. */
+/** The report of a child process: all its counts since its start, so that a lost report costs nothing. */
 export interface ProcessReport {
   /** Counters and histograms, as `getMetricsAsJSON` has them. */
   metrics: readonly object[]

@@ -79,7 +79,7 @@ function addStoreGauges(metrics: Metrics, { clock, store }: MetricsDeps): void {
     },
     async () => {
       const { schedulers, holders } = await partitions.view()
-      const counts = Object.fromEntries(schedulers.map(({ workerId }) => [workerId, 0]))
+      const counts = Object.fromEntries(schedulers.map(({ holderId }) => [holderId, 0]))
       for (const holder of holders) if (holder !== null) counts[holder] = (counts[holder] ?? 0) + 1
       return counts
     },

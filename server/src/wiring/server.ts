@@ -187,7 +187,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     async reclaim(workerId) {
       const { maintenance } = store
-      const beat = (await maintenance.watch()).find((one) => one.workerId === workerId)
+      const beat = (await maintenance.watch()).find(({ holderId }) => holderId === workerId)
       const settled = beat === undefined ? 'alive' : await maintenance.reclaim(beat)
       if (settled === 'alive') return
       emitSettled(settled)

@@ -363,6 +363,6 @@ test('a cancelled call ends cancelled also when its worker stops or dies', async
   await going.release()
   assert.equal(await s.statusOf(first!), 'CANCELLED')
   const beats = await s.maintenance.watch()
-  await s.maintenance.reclaim(beats.find(({ workerId }) => workerId === dying.lease.workerId)!)
+  await s.maintenance.reclaim(beats.find(({ holderId }) => holderId === dying.lease.workerId)!)
   assert.equal(await s.statusOf(second!), 'CANCELLED')
 })

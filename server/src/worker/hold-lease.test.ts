@@ -48,11 +48,11 @@ test('a worker that was declared dead comes back under a new id', async () => {
   await workers.reclaim(old!)
   const lost = workerLeaseLost.next()
   assert.equal(await lease.beat(), 'more')
-  assert.deepEqual(await lost, { workerId: old!.workerId })
+  assert.deepEqual(await lost, { workerId: old!.holderId })
   assert.deepEqual(told, ['lost'])
   await lease.beat()
   const [fresh] = await workers.watch()
-  assert.notEqual(fresh!.workerId, old!.workerId)
+  assert.notEqual(fresh!.holderId, old!.holderId)
 })
 
 test('a draining worker shows that it drains, and a released one that it left', async () => {

@@ -208,7 +208,7 @@ test('a worker has one suspect in flight at a time, and other executions run bes
   // It is lost with another worker too: one loss makes no suspect.
   const lost = await s.addWorker()
   assert.equal((await s.claimOn(lost, ['shell'])).live.length, 3)
-  await s.maintenance.reclaim({ workerId: lost, beats: 0 })
+  await s.maintenance.reclaim({ holderId: lost, beats: 0 })
   s.runs.length = 0
   const fresh = await s.fire(await s.createShell(), 0)
   const worker = await s.startShell()

@@ -74,7 +74,7 @@ async function setup({ capacity = 800 } = {}) {
   })
   async function reclaim(worker: Worker): Promise<void> {
     const beats = await ports.maintenance.watch()
-    await ports.maintenance.reclaim(beats.find(({ workerId }) => workerId === worker.lease.workerId)!)
+    await ports.maintenance.reclaim(beats.find(({ holderId }) => holderId === worker.lease.workerId)!)
   }
   const sentFor = (executionId: string) =>
     world.http.sent.filter(({ request }) => request.headers['x-execution-id'] === executionId)

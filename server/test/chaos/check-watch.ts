@@ -48,7 +48,7 @@ export function checkWatch(picture: Picture, bounds: Bounds): WatchFigures {
         say(invariant, `${name} ${what} ${tookMs} ms after the kill at ${at(killedAt)}; ${max} at most`)
   }
   report(failovers, bounds.failoverMsMax, 'I10', 'was held again')
-  report(reclaims, bounds.reclaimMsMax, 'I14', 'was in other hands')
+  report(reclaims, bounds.reclaimMsMax, 'I14', 'was held by another')
   const last = evidence.watch.at(-1)
   const lastFault = Math.max(0, ...evidence.faults.map((fault) => fault.until ?? fault.at))
   if (last !== undefined && evidence.readAt > lastFault + settledMs) checkSettled(picture, last)

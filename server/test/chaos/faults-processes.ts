@@ -29,7 +29,7 @@ export async function killOne(rig: Rig, dice: Dice): Promise<void> {
 export async function killRole(rig: Rig, dice: Dice): Promise<void> {
   const role = dice.pick(NODE_ROLES)
   const free = dice.shuffle(rig.free([role]))
-  // One stays: one that another fault has in hand, or the first.
+  // One stays: one that another fault holds, or the first.
   const killed =
     free.length === rig.cluster.nodes.filter((node) => node.role === role).length ? free.slice(1) : free
   if (killed.length === 0) return

@@ -32,13 +32,13 @@ export class Guard implements AsyncDisposable {
 
   watch(pid: number): void {
     this.#pids.add(pid)
-    this.#tell()
+    this.#sendPids()
   }
 
   /** It has ended; its number may be another process's soon. */
   prune(pid: number): void {
     this.#pids.delete(pid)
-    this.#tell()
+    this.#sendPids()
   }
 
   /** '': there is none any more. */
@@ -46,7 +46,7 @@ export class Guard implements AsyncDisposable {
     this.#child.stdin!.write(`mount ${path}\n`)
   }
 
-  #tell(): void {
+  #sendPids(): void {
     this.#child.stdin!.write(`pids ${[...this.#pids].join(' ')}\n`)
   }
 

@@ -28,7 +28,7 @@ export const works: Record<string, Work> = {
     assert.equal(await executionsOf(race), jobs.length)
   },
 
-  async 'fire into the hands of a worker, which hands back what it was not told of'(race, twice) {
+  async 'fire for a worker, which hands back what it was not told of'(race, twice) {
     const { s } = race
     const workerId = await s.addWorker()
     const job = await s.createJob()
@@ -171,7 +171,7 @@ export const works: Record<string, Work> = {
     const alone = await claimTriggered(race)
     const together = await claimOne(race)
     for (const { workerId, executionId } of [alone, together]) {
-      const beat = (await race.s.maintenance.watch()).find((one) => one.workerId === workerId)!
+      const beat = (await race.s.maintenance.watch()).find(({ holderId }) => holderId === workerId)!
       assert.equal(await twice(({ maintenance }) => maintenance.reclaim(beat)), 'alive')
       assert.deepEqual(await outcomesOf(race, executionId), ['lost'])
     }

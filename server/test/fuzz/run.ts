@@ -115,8 +115,8 @@ class Run {
 
   async run(): Promise<FuzzReport> {
     const startedMs = performance.now()
-    const hands = Array.from({ length: concurrency }, () => this.#sendMany(startedMs + this.#options.msMax))
-    await Promise.all(hands)
+    const senders = Array.from({ length: concurrency }, () => this.#sendMany(startedMs + this.#options.msMax))
+    await Promise.all(senders)
     this.#report.tookMs = performance.now() - startedMs
     return this.#report
   }

@@ -174,7 +174,7 @@ export class GraphDrive {
     if (some.length > 0) await this.#finish(queue, some)
     this.#held = this.#held.filter((one) => !some.includes(one))
     if (!dies) return
-    const lease = (await maintenance.watch()).find(({ workerId }) => workerId === this.#workerId)
+    const lease = (await maintenance.watch()).find(({ holderId }) => holderId === this.#workerId)
     assert.notEqual(await maintenance.reclaim(lease!), 'alive')
     this.#held = []
     this.#workerId = null

@@ -103,7 +103,7 @@ async function addVictim({ call, client }: Probe) {
   const run = { type: 'worker', handler: `${mark}.run`, payload: { secret: mark } }
   const long = await must(key, 'POST', '/jobs', { name: `${mark} e`, schedule: daily, execution: run })
   await must(key, 'POST', `/jobs/${long.job_id}/trigger`)
-  // Its worker has it in hand all the time.
+  // Its worker holds it all the time.
   const { executions } = await must(key, 'POST', '/workers/claim', { worker_id: worker.worker_id })
   const { execution_id, attempt_number, fence } = executions[0]
   const held = { execution_id, attempt_number, fence } as { execution_id: string }

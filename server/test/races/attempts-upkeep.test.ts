@@ -27,7 +27,7 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(reporting[place])
     const ending = report(first, mark, s.succeeded())
     await held.reached
-    const taking = second.maintenance.reclaim({ workerId, beats: 0 })
+    const taking = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(await ending, allTaken)
@@ -40,7 +40,7 @@ for (const place of ['batch', 'live'] as const) {
     const attempt = await createAttempt(race, place)
     const { executionId, workerId, mark } = attempt
     const held = first.holdAfter(reclaiming[place])
-    const taking = first.maintenance.reclaim({ workerId, beats: 0 })
+    const taking = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const ending = report(second, mark, s.succeeded())
     await waiting()
@@ -58,7 +58,7 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(noting[place])
     const saying = note(first, mark, { checkpoint: { page: 3 } })
     await held.reached
-    const taking = second.maintenance.reclaim({ workerId, beats: 0 })
+    const taking = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.equal(await saying, 'updated')
@@ -74,7 +74,7 @@ testRace('reclaim×note: what is noted of a worker that is being reclaimed is go
   const { first, second, waiting } = race
   const { workerId, mark } = await createAttempt(race, 'batch')
   const held = first.holdAfter(lockSilentWorker)
-  const taking = first.maintenance.reclaim({ workerId, beats: 0 })
+  const taking = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
   await held.reached
   const saying = note(second, mark, { progress: 0.5 })
   await waiting()

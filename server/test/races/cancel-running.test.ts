@@ -179,7 +179,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, first, second, waiting } = given
       const { executionId, workerId } = await createRunning(given, place)
       const held = first.holdAfter(place === 'batch' ? reclaimBatches : reclaimLive)
-      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached
       const cancelling = cancel(second, executionId)
       await waiting()
@@ -200,7 +200,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(flagStatements.cancel[place])
       const cancelling = cancel(first, executionId)
       await held.reached
-      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.equal(await cancelling, 'cancelling')

@@ -59,7 +59,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, first, second, waiting } = given
     const workerId = await s.addWorker()
     const held = second.holdAfter(reclaimLive)
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const triggering = trigger(first, await s.createJob(), workerId)
     await waiting()
@@ -79,7 +79,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(insertTriggers)
       const triggering = trigger(first, await s.createJob(), workerId)
       await held.reached
-      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.equal((await triggering).kind, 'triggered')
@@ -96,7 +96,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, first, second, waiting } = given
     const workerId = await s.addWorker()
     const held = second.holdAfter(reclaimLive)
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const slot = s.slotOf(await s.createJob(), 0)
     const firing = first.slots.fireAndClaim([slot], { workerId, route: serverRoute })

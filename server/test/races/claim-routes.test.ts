@@ -80,7 +80,7 @@ testRace('claim×claim: of two that ask for a suspect each has one, of whatever 
   for (let losses = 1; losses <= 2; losses++) {
     const dead = await s.addWorker()
     await s.queue.claim(orderOf(dead, ['a', 'b'], 100))
-    assert.notEqual(await s.maintenance.reclaim({ workerId: dead, beats: 0 }), 'alive')
+    assert.notEqual(await s.maintenance.reclaim({ holderId: dead, beats: 0 }), 'alive')
   }
   const [one, other] = [await s.addWorker(), await s.addWorker()]
   const held = first.holdAfter(claimWork)

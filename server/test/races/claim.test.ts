@@ -113,7 +113,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(claimWork)
     const claiming = first.queue.claim(orderOf(workerId, 4))
     await held.reached
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(idsOf(await claiming), all.slice(0, 4))
@@ -133,7 +133,7 @@ for (const version of POSTGRES_VERSIONS) {
       const all = await fillBatches(race, 2, 3)
       const workerId = await s.addWorker()
       const held = first.holdAfter(statement)
-      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached
       const claiming = assert.rejects(second.queue.claim(orderOf(workerId, 4)), { code: '23503' })
       await waiting()

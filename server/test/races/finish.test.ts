@@ -74,7 +74,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(finishBatches)
       const finishing = first.queue.finishBatches(workerId, report.slice(0, 1))
       await held.reached
-      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.deepEqual(await finishing, allHeld)
@@ -96,7 +96,7 @@ for (const version of POSTGRES_VERSIONS) {
         const { s, client, first, second, waiting } = race
         const { workerId, report } = await holdBatches(race, 2, endingOf(s))
         const held = first.holdAfter(statement)
-        const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+        const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
         await held.reached
         const finishing = second.queue.finishBatches(workerId, report)
         // After the first statement alone, a finish that needs no lock on the worker may still win.
@@ -142,7 +142,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(finishLive)
       const finishing = first.queue.finishLive(workerId, report.slice(0, 2))
       await held.reached
-      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.deepEqual(await finishing, allHeld)
@@ -156,7 +156,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, client, first, second, waiting } = race
       const { workerId, report } = await holdLive(race, 3, liveEnding(s))
       const held = first.holdAfter(reclaimLive)
-      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached
       const finishing = second.queue.finishLive(workerId, report)
       await waiting()
@@ -190,7 +190,7 @@ test('finish×reclaim: batches that are finished in another order than they are 
   await client.query('SELECT pg_advisory_lock(77)')
   const finishing = openSession(t, address, 'held').queue.finishBatches(workerId, report.toReversed())
   await waiting()
-  const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+  const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
   await waiting(2)
   await client.query('SELECT pg_advisory_unlock(77)')
   assert.deepEqual(await finishing, allHeld)
@@ -210,7 +210,7 @@ test('finish×reclaim: many batches, finished in any order while the worker is r
       const shuffled = report.toSorted(() => Math.random() - 0.5)
       const ends = await Promise.allSettled([
         first.queue.finishBatches(workerId, shuffled.slice(0, 3)),
-        second.maintenance.reclaim({ workerId, beats: 0 }),
+        second.maintenance.reclaim({ holderId: workerId, beats: 0 }),
         first.queue.finishBatches(workerId, shuffled.slice(3)),
       ])
       await assertWhole(client)
@@ -228,7 +228,7 @@ test('finish×reclaim: a result that came too late is not taken for one that was
   const executionId = await s.fire(job, 0)
   const workerId = await s.addWorker()
   const { batchId, fence } = await s.claimBatch(workerId)
-  assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+  assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
   const report = [{ batchId, fence, endings: [{ position: 0, ending: s.succeeded() }] }]
   assert.deepEqual(await s.queue.finishBatches(workerId, report), notHeld(batchId))
   // This attempt is recorded as lost, by the reclaim.

@@ -32,8 +32,8 @@ const roundsMin = 4
 const roundsMax = 30
 const retryPolicy = { max_retries: 2, backoff: 'FIXED', initial_delay_ms: 0, max_delay_ms: 0 } as const
 
-/** In the hands of a worker, by its own account. */
-interface Hand {
+/** Held by a worker, by its own account. */
+interface InFlight {
   workerId: string
   claimed: Claimed
   marks: AttemptMark[]
@@ -53,7 +53,7 @@ async function createExecutions({ s }: Race) {
   return { jobs: all, ids }
 }
 
-function toHand(workerId: string, claimed: Claimed): Hand {
+function toInFlight(workerId: string, claimed: Claimed): InFlight {
   const batched = claimed.batches.flatMap(({ batchId, fence, positions, jobIds }) =>
     positions.map((position, i) => {
       return { executionId: executionIdAt(batchId, position), jobId: jobIds[i]!, attempt: 1, fence, workerId }
@@ -70,8 +70,8 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
   const { s, client } = race
   const dice = rollDice(t)
   const { jobs, ids } = await createExecutions(race)
-  const hands: Hand[] = []
-  const moves = createMoves(race, { dice, jobs, ids, hands })
+  const inFlight: InFlight[] = []
+  const moves = createMoves(race, { dice, jobs, ids, inFlight })
 
   /** Ends all that is left, until nothing is. */
   const drain = async (session: Session) => {
@@ -94,13 +94,13 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
 
 function createMoves(
   { s, client }: Race,
-  world: { dice: Dice; jobs: NewJob[]; ids: string[]; hands: Hand[] },
+  world: { dice: Dice; jobs: NewJob[]; ids: string[]; inFlight: InFlight[] },
 ) {
-  const { dice, jobs, ids, hands } = world
+  const { dice, jobs, ids, inFlight } = world
   /** The executions that are most likely in progress. */
   const recent = () => ids.slice(-300)
   const some = <T>(from: readonly T[]): T[] => dice.shuffle(from).slice(0, dice.between(1, 6))
-  const anyInFlight = (): Hand => dice.pick(hands) ?? toHand(ids[0]!, { batches: [], live: [] })
+  const anyInFlight = (): InFlight => dice.pick(inFlight) ?? toInFlight(ids[0]!, { batches: [], live: [] })
   const ended = (): AttemptEnding['ending'] =>
     dice.pick([() => s.succeeded(), () => s.failedForNow(), () => s.died()])()
   const ending = (): Exclude<Ending, { kind: 'running' }> =>
@@ -121,14 +121,14 @@ function createMoves(
       const hosts = [{ host: suspectHost, count: dice.below(3) }]
       try {
         const some = dice.chance(0.5) ? routes : [dice.pick(routes)]
-        hands.push(
-          toHand(workerId, await queue.claim({ workerId, routes: some, lanes, hosts, batchesMax: 3 })),
+        inFlight.push(
+          toInFlight(workerId, await queue.claim({ workerId, routes: some, lanes, hosts, batchesMax: 3 })),
         )
       } catch (error) {
         // Declared dead before its first claim: a claim in flight then meets this error.
         assert.equal((error as { code?: string }).code, '23503')
       }
-      if (hands.length > 12) hands.shift()
+      if (inFlight.length > 12) inFlight.shift()
     },
     /** An SDK worker. It may repeat its earlier reports. */
     async report({ attempts }: Session) {

@@ -76,7 +76,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.equal(ids.length, 1_000)
     const sessions = Array.from({ length: 8 }, () => openSession(t, address))
     const answers: { executionId: string; outcome: CancelOutcome }[] = []
-    /** In the hands of workers that are about to say how they ended. */
+    /** Held by workers that are about to say how they ended. */
     const aimedAt: string[] = []
     let asked = 0
 

@@ -84,7 +84,7 @@ for (const version of POSTGRES_VERSIONS) {
         await claim(session, workerId)
         if (dice.between(0, 4) > 0) await finishAll(session, workerId, false)
         // The worker dies with the executions it holds.
-        else await session.maintenance.reclaim({ workerId, beats: 0 })
+        else await session.maintenance.reclaim({ holderId: workerId, beats: 0 })
       },
       async cancel({ graphRuns }: Session) {
         if (runIds.length > 0) await graphRuns.cancel({ tenantId, runId: dice.pick(runIds), message: 'stop' })

@@ -80,7 +80,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(reportBatched)
     const reporting = reportAll(first, given, marks)
     await held.reached
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.notEqual(await reclaiming, 'alive')
@@ -93,7 +93,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(noteBatched)
     const noting = noteAll(first, marks)
     await held.reached
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(await noting, new Array(4).fill('updated'))
@@ -105,7 +105,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { first, second, waiting } = given
       const { workerId, marks } = await holdMarks(given)
       const held = first.holdAfter(statement)
-      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached
       const noting = noteAll(second, marks)
       await waiting()

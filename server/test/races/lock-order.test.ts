@@ -81,7 +81,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { first, second, waiting } = given
     const { workerId, ids } = await hold(given)
     const held = first.holdAfter(reclaimLive)
-    const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const cancelling = cancelMany(second, ids)
     await waiting()
@@ -97,7 +97,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(cancelBatchedById)
     const cancelling = cancelMany(first, ids)
     await held.reached
-    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     const { cancelled, cancelling: flagged } = await cancelling
@@ -113,7 +113,7 @@ for (const version of POSTGRES_VERSIONS) {
       // It finds them by where they lie: the first moves behind the second.
       await client.query('UPDATE batches SET lane = lane WHERE batch_id = $1', [batches[0]!.batchId])
       const held = await holdDelete(t, given, batches[0]!.batchId)
-      const reclaiming = held.session.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = held.session.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached()
       const cancelling = cancelMany(second, ids.slice(0, 2))
       await waiting(2)
@@ -132,7 +132,7 @@ for (const version of POSTGRES_VERSIONS) {
     await s.fire(await s.createJob(), 0, { executionId: ids[1]! })
     await s.trigger(await s.createJob())
     const held = first.holdAfter(lockSilentWorker)
-    const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+    const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const lanes = [{ lane: sharedLane, count: 10 }]
     const order = { workerId, routes: ['server'], lanes, hosts: [], batchesMax: 10 }

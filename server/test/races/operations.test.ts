@@ -84,7 +84,7 @@ for (const version of POSTGRES_VERSIONS) {
 
   for (const statement of [takeOperation, writeJob, advanceOperation]) {
     race(
-      `step×step: what one has in hand the other passes over (held after ${statement.name})`,
+      `step×step: the operation that one step holds is passed over by the other (held after ${statement.name})`,
       async (given) => {
         const { first, second } = given
         await createJobs(given, 3)

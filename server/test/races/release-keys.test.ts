@@ -120,7 +120,7 @@ for (const version of POSTGRES_VERSIONS) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
       const held = first.holdAfter(reclaimLive)
-      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
       await held.reached
       assert.equal(await readyOf(second, ...jobs), 0)
       held.resume()

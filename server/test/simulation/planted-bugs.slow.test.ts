@@ -172,7 +172,7 @@ function tamperWithChanges({ jobs }: Tables, bug: (state: JobState, write: JobWr
     })
 }
 
-/** Into the hands of a worker, or not. */
+/** For a worker, or not. */
 const isFire = (name: string) => name === 'slots.fire' || name === 'slots.fireAndClaim'
 
 function answersOf(answer: unknown): FireAnswer[] {

@@ -79,7 +79,7 @@ export function isCancelled(found: UnderWay): boolean {
     : found.row.cancelledAt !== null
 }
 
-/** Whether an attempt is under way: in the hands of a worker, or of a target that will say how it ended. */
+/** Whether an attempt is under way: held by a worker, or of a target that will say how it ended. */
 export function isRunning(found: UnderWay): boolean {
   if (found.kind === 'batch') return found.batch.workerId !== null
   return found.row.state === 'running' || found.row.state === 'awaiting'

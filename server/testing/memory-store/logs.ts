@@ -1,11 +1,10 @@
 // Logs of attempts in memory.
 import { fitLines, keepLines } from '../../src/domain/history/log.ts'
+import { dayMs } from '../../src/lib/time/units.ts'
 import type { LogEntry, LogPage, LogPart, LogQuery, Logs } from '../../src/ports/logs.ts'
 import { pageItemsBytesMax } from '../../src/ports/pages.ts'
 import type { LogRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
-
-const dayMs = 86_400_000
 
 export class MemoryLogs implements Logs {
   readonly #store: MemoryStore

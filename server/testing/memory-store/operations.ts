@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/jobs/operation.ts'
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
+import { dayMs } from '../../src/lib/time/units.ts'
 import { totalMax } from '../../src/ports/executions.ts'
 import type { CancelledOperation, Operations, OperationWork } from '../../src/ports/operations.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
@@ -115,7 +116,7 @@ export class MemoryOperations implements Operations {
 
   async prune(limit: number): Promise<number> {
     const { operations } = this.#store
-    const before = this.#store.now() - operationDaysKept * 86_400_000
+    const before = this.#store.now() - operationDaysKept * dayMs
     const old = [...operations.values()]
       .map(({ operation }) => operation)
       .filter(({ finishedAt }) => finishedAt !== null && finishedAt < before)

@@ -28,9 +28,9 @@ export class MemoryPartitions implements Partitions {
   }
 
   async view(): Promise<PartitionView> {
-    const schedulers = [...this.#store.schedulers].map(([workerId, beats]) => ({ workerId, beats }))
+    const schedulers = [...this.#store.schedulers].map(([holderId, beats]) => ({ holderId, beats }))
     return {
-      schedulers: schedulers.toSorted((a, b) => compareText(a.workerId, b.workerId)),
+      schedulers: schedulers.toSorted((a, b) => compareText(a.holderId, b.holderId)),
       holders: [...this.#store.holders],
     }
   }
@@ -50,9 +50,9 @@ export class MemoryPartitions implements Partitions {
     for (const id of partitionIds) if (holders[id] === schedulerId) holders[id] = null
   }
 
-  async expel({ workerId, beats }: Beat): Promise<'expelled' | 'alive'> {
-    if (this.#store.schedulers.get(workerId) !== beats) return 'alive'
-    this.#remove(workerId)
+  async expel({ holderId, beats }: Beat): Promise<'expelled' | 'alive'> {
+    if (this.#store.schedulers.get(holderId) !== beats) return 'alive'
+    this.#remove(holderId)
     return 'expelled'
   }
 

@@ -16,7 +16,7 @@ import type { MemoryStore } from './store.ts'
 const harmless = new Set(fixedRoutes(false))
 
 /** Returns the attempts that it held. */
-export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledAttempt[] | 'alive' {
+export function reclaim(store: MemoryStore, { holderId: workerId, beats }: Beat): SettledAttempt[] | 'alive' {
   const lease = store.leases.get(workerId)
   if (lease?.beats !== beats) return 'alive'
   const settled: SettledAttempt[] = []

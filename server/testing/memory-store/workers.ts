@@ -71,8 +71,11 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
   }
 
   async watch(): Promise<Beat[]> {
-    const beats = [...this.#store.leases.values()].map(({ workerId, beats }) => ({ workerId, beats }))
-    return beats.toSorted((a, b) => compareText(a.workerId, b.workerId))
+    const beats = [...this.#store.leases.values()].map(({ workerId, beats }) => ({
+      holderId: workerId,
+      beats,
+    }))
+    return beats.toSorted((a, b) => compareText(a.holderId, b.holderId))
   }
 
   async reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'> {

@@ -149,7 +149,7 @@ export function CellDetails({
     end_date: new Date(cell.toMs - 1).toISOString(),
   }
   return (
-    <section className="cell-details" aria-label="What lies there">
+    <section className="cell-details" aria-label="Runs of the chosen time">
       <p role="status">
         <strong>{cell.name}:</strong>{' '}
         {ok + bad > 0 && `${plural(ok, 'execution')} succeeded, ${bad} failed. `}

@@ -82,7 +82,7 @@ function DeleteCalendar({ calendar }: { calendar: Calendar }) {
       title={`Delete the calendar ${calendar.name}`}
       verb="Delete it"
       danger
-      twin={{ method: 'DELETE', path }}
+      apiRequest={{ method: 'DELETE', path }}
       done={`The calendar ${calendar.name} is deleted.`}
       invalidates={['/calendars']}
     >
@@ -109,7 +109,7 @@ function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onCl
     <ConfirmDialog
       title={calendar === null ? 'New calendar' : `Edit the calendar ${calendar.name}`}
       verb={calendar === null ? 'Create it' : 'Save it'}
-      twin={{ method: 'PUT', path, body }}
+      apiRequest={{ method: 'PUT', path, body }}
       disabled={!isName || read.error !== null}
       done={`The calendar ${name} is saved.`}
       invalidates={['/calendars', '/jobs']}

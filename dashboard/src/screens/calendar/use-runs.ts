@@ -81,7 +81,7 @@ function useTenantRuns(span: Span, enabled: boolean): CalendarRuns {
     ...(span.toMs > endMs
       ? ['Of all jobs only the next 7 days are foreseen; filter by a tag to look further.']
       : []),
-    ...(forecast.data?.complete === false ? ['Not all jobs were looked at for what is to come.'] : []),
+    ...(forecast.data?.complete === false ? ['Not all jobs were looked at for the runs to come.'] : []),
     ...(query === null && span.fromMs < nowMs ? [tooOld] : []),
   ]
   return {
@@ -94,7 +94,7 @@ function useTenantRuns(span: Span, enabled: boolean): CalendarRuns {
   }
 }
 
-const tooOld = 'What ran is counted by the hour for 60 days only; this is longer ago.'
+const tooOld = 'Past runs are counted by the hour for 60 days only; this is longer ago.'
 
 function useLanes(span: Span, filter: Readonly<Record<string, string>>, enabled: boolean): CalendarRuns {
   const [nowMs] = useState(serverNow)

@@ -84,7 +84,7 @@ export function DeadLettersScreen() {
               setChosen(new Set(list.items.slice(0, selectionMax).map((letter) => letter.execution_id)))
             }
           >
-            Select those shown
+            Select the ones shown
           </Button>
         )}
       </div>

@@ -107,7 +107,7 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         title="Discard this letter"
         verb="Discard it"
         danger
-        twin={{ method: 'DELETE', path: `/dead-letters/${id}` }}
+        apiRequest={{ method: 'DELETE', path: `/dead-letters/${id}` }}
         done="The letter is discarded."
         onDone={onGone}
         invalidates={['/dead-letters']}
@@ -123,7 +123,12 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         kind="primary"
         title="Redrive this letter"
         verb="Redrive it"
-        twin={{ method: 'POST', path: '/dead-letters/redrive', body, cli: `dead-letters redrive ${id}` }}
+        apiRequest={{
+          method: 'POST',
+          path: '/dead-letters/redrive',
+          body,
+          cli: `dead-letters redrive ${id}`,
+        }}
         done={redriveText}
         onDone={onGone}
         invalidates={['/dead-letters', '/executions']}
@@ -139,7 +144,7 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
           verb="Save"
           payload={letter.payload}
           hint="Valid JSON. The letter is called with it when it is redriven."
-          twinOf={(payload) => ({ method: 'PATCH', path: `/dead-letters/${id}`, body: { payload } })}
+          apiRequestOf={(payload) => ({ method: 'PATCH', path: `/dead-letters/${id}`, body: { payload } })}
           done="The payload is changed. It counts when the letter is redriven."
           invalidates={['/dead-letters', letterKey]}
           onClose={() => setEditing(false)}

@@ -1,5 +1,5 @@
 // Which dead letters are meant: from the address to the parameters of the API, which are also the filter of a redrive.
-import { quote } from '../../lib/twin.ts'
+import { quote } from '../../lib/api-request.ts'
 
 export const letterFilterNames = ['job_id', 'error_type', 'reason', 'start_date', 'end_date'] as const
 export const reasons = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const

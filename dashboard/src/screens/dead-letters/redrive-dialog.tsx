@@ -27,7 +27,7 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
     <ConfirmDialog<Operation>
       title={conditions.length === 0 ? 'Redrive all dead letters' : 'Redrive all that match'}
       verb={total === 0 ? 'Redrive' : `Redrive ${formatCount(total, total_capped)}`}
-      twin={{ method: 'POST', path, body, ...(cli !== undefined && { cli }) }}
+      apiRequest={{ method: 'POST', path, body, ...(cli !== undefined && { cli }) }}
       disabled={total === 0 || rate === null}
       done="The redrive is under way."
       onDone={onStarted}

@@ -22,7 +22,7 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
         icon="retry"
         title={`Redrive ${letters}`}
         verb="Redrive them"
-        twin={{
+        apiRequest={{
           method: 'POST',
           path: '/dead-letters/redrive',
           body,
@@ -41,7 +41,7 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
         title={`Discard ${letters}`}
         verb="Discard them"
         danger
-        twin={{ method: 'DELETE', path: `/dead-letters/${ids[0]}` }}
+        apiRequest={{ method: 'DELETE', path: `/dead-letters/${ids[0]}` }}
         run={() => discardAll(ids)}
         done={(gone) => `${plural(gone, 'letter')} discarded.`}
         onDone={onClear}

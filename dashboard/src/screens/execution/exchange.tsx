@@ -33,7 +33,7 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
       )}
       {execution.parents.length > 0 && (
         <details>
-          <summary className="dim">Results of what it runs after</summary>
+          <summary className="dim">Results of the executions that it depends on</summary>
           <JsonBlock value={execution.parents} label="Parents" />
         </details>
       )}

@@ -29,7 +29,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
             kind="primary"
             title="Retry this execution"
             verb="Retry it"
-            twin={{
+            apiRequest={{
               method: 'POST',
               path: `/executions/${id}/retry`,
               body: {},
@@ -55,7 +55,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           verb="Cancel it"
           danger
           unavailable={status === 'CANCELLING'}
-          twin={{
+          apiRequest={{
             method: 'POST',
             path: `/executions/${id}/cancel`,
             body: {},
@@ -76,7 +76,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           verb="Retry"
           payload={execution.payload}
           hint="Valid JSON. It runs the present version of the job."
-          twinOf={(payload) => ({
+          apiRequestOf={(payload) => ({
             method: 'POST',
             path: `/executions/${id}/retry`,
             body: { payload_override: payload },

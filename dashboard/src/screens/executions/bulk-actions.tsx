@@ -81,7 +81,7 @@ function BulkDialog({ bulk, onClose, onStarted }: BulkDialogProps) {
     <ConfirmDialog<Operation>
       title={title}
       verb={total === 0 ? verb : `${verb} (${formatCount(total, total_capped)})`}
-      twin={{ method: 'POST', ...request }}
+      apiRequest={{ method: 'POST', ...request }}
       danger={danger}
       disabled={total === 0}
       done="It is under way."
@@ -89,7 +89,7 @@ function BulkDialog({ bulk, onClose, onStarted }: BulkDialogProps) {
       onClose={onClose}
     >
       <Counted counted={counted} noun={noun}>
-        What matches when the work begins is what counts.
+        The filter is applied when the work begins: the number may differ by then.
       </Counted>
     </ConfirmDialog>
   )

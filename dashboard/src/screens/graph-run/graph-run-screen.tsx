@@ -126,12 +126,12 @@ function RunGraph({ isOver, nodes, again, selected, onSelect }: RunGraphProps) {
         <div className="graph-foot">
           {!isOver && (
             <Button aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>
-              Follow what runs
+              Follow running jobs
             </Button>
           )}
           {isOver && again.size > 0 && (
             <Button aria-pressed={isMarking} onClick={() => setMarking(!isMarking)}>
-              Show what would run again
+              Show jobs that would run again
             </Button>
           )}
           <GraphLegend nodes={nodes} />

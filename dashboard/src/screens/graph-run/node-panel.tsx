@@ -17,7 +17,7 @@ interface NodePanelProps {
 }
 
 const skipTexts: Record<string, string> = {
-  dependency: 'What it depends on did not end as it must.',
+  dependency: 'A job that it depends on did not end as it must.',
   paused: 'Its job was paused when its turn came.',
   deleted: 'Its job was deleted when its turn came.',
   slot: 'It is a root, and its slot was skipped.',

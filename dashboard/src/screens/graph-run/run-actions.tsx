@@ -39,14 +39,15 @@ export function RunActions({ run, nodes, again }: RunActionsProps) {
           verb="Cancel it"
           danger
           unavailable={run.status === 'CANCELLING'}
-          twin={{ method: 'POST', path: `/graph-runs/${runId}/cancel` }}
+          apiRequest={{ method: 'POST', path: `/graph-runs/${runId}/cancel` }}
           done={({ status }) =>
             status === 'CANCELLED' ? 'The run is cancelled.' : 'The run is being stopped.'
           }
           invalidates={['/graph-runs', '/executions']}
         >
           <p>
-            Nothing of it starts any more. What waits ends at once, what runs as soon as it has been stopped.
+            Nothing of it starts any more. Waiting executions end at once, running ones as soon as they have
+            been stopped.
           </p>
         </ConfirmAction>
       )}
@@ -80,17 +81,17 @@ function ResumeDialog({ run, nodes, again, start, onClose }: ResumeDialogProps) 
     <ConfirmDialog<GraphRunResumeReply>
       title={start === null ? 'Resume this run' : `Resume from ${start.job_name}`}
       verb={`Run ${plural(count, 'node')} again`}
-      twin={{ method: 'POST', path }}
+      apiRequest={{ method: 'POST', path }}
       disabled={tried === null}
       done={(reply) => `${plural(reply.execution_ids.length, 'node')} of the run will run again.`}
       invalidates={['/graph-runs', '/dead-letters', '/executions']}
       onClose={onClose}
     >
       {error !== null && <ErrorBox error={error} />}
-      {error === null && tried === null && <Loading label="Asking what would run" />}
+      {error === null && tried === null && <Loading label="Asking which jobs would run" />}
       <p>
-        What did not succeed and all that comes after it gets new executions, of the present versions of the
-        jobs, in the same run. What else succeeded stays as it is.
+        Jobs that did not succeed, and all jobs after them, get new executions, of the present versions of the
+        jobs, in the same run. Other jobs that succeeded stay as they are.
       </p>
       {first.length > 0 && <NodeList title="From this node on" nodes={first} />}
       {rest.length > 0 && (

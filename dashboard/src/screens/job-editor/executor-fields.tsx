@@ -24,7 +24,7 @@ export function ExecutorFields({ form, onChange }: PartProps) {
   return (
     <>
       <Choice
-        legend="What it calls"
+        legend="Target"
         value={form.executor}
         options={executors}
         onChoose={(executor) => onChange({ executor: executor as Executor })}

@@ -6,12 +6,12 @@ import { type FormEvent, useMemo, useRef, useState } from 'react'
 import { ApiProblem, api, send } from '../../api/client.ts'
 import { useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { Twins } from '../../components/confirm-action.tsx'
+import { RequestExamples } from '../../components/confirm-action.tsx'
 import { FieldErrors } from '../../components/field.tsx'
 import { Card, ErrorBox, Page } from '../../components/page.tsx'
 import { toast } from '../../components/toast.tsx'
+import type { ApiRequest } from '../../lib/api-request.ts'
 import { useKey } from '../../lib/keys.ts'
-import type { Twin } from '../../lib/twin.ts'
 import { ChangeList } from '../job/change-list.tsx'
 import { changesBetween } from '../job/diff.ts'
 import { DependencyPicker } from './dependency-picker.tsx'
@@ -75,7 +75,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
     setBusy(true)
     setSent(plan.request)
     try {
-      const saved = await send<ChangedJob>(plan.twin)
+      const saved = await send<ChangedJob>(plan.apiRequest)
       for (const warning of saved.warnings ?? []) toast(warning)
       toast(
         base === null ? `${saved.name} is created.` : `${saved.name} is changed: version ${saved.version}.`,
@@ -126,13 +126,13 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
                 }
               />
             </Card>
-            <Card title="What it calls">
+            <Card title="Target">
               <ExecutorFields form={form} onChange={change} />
             </Card>
             <RetryCard form={form} onChange={change} />
             <LimitsCard form={form} onChange={change} />
-            <Card title={base === null ? 'What is sent' : 'What changes'}>
-              {base !== null && <ChangeList label="What changes" changes={plan.changes} />}
+            <Card title={base === null ? 'Request' : 'Changes'}>
+              {base !== null && <ChangeList label="Changes" changes={plan.changes} />}
               {isTried && plan.errors.length > 0 && (
                 <p className="field-error" role="alert">
                   Something above is not right yet:{' '}
@@ -141,7 +141,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
               )}
               {isStale && base !== null && <StaleBox base={base} onTake={takeNewest} />}
               {current !== null && !isStale && <ErrorBox error={current} />}
-              <Twins twin={plan.twin} isOpen />
+              <RequestExamples apiRequest={plan.apiRequest} isOpen />
               <p className="editor-actions">
                 <Button kind="primary" type="submit" busy={isBusy} disabled={isUnchanged}>
                   {base === null ? 'Create job' : 'Save changes'}
@@ -161,7 +161,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
 
 function AboutCard(props: FormPartProps<JobForm>) {
   return (
-    <Card title="What it is">
+    <Card title="Job">
       <JobFields {...props} fields={[{ name: 'name', label: 'Name' }]} />
       <JobFields
         {...props}
@@ -214,14 +214,14 @@ function StaleBox({ base, onTake }: { base: JobDetails; onTake(newest: JobDetail
       </p>
       {error !== null && <ErrorBox error={error} />}
       {newest === null ? (
-        <Button onClick={() => void look()}>Show what they changed</Button>
+        <Button onClick={() => void look()}>Show their changes</Button>
       ) : (
         <>
           <p>
             Version {newest.version}, by {newest.updated_by}:
           </p>
           <ChangeList
-            label="What others changed"
+            label="Changes by others"
             changes={changesBetween(requestOf(base), requestOf(newest))}
           />
           <Button kind="primary" onClick={() => onTake(newest)}>
@@ -238,19 +238,24 @@ function planOf(form: JobForm, base: JobDetails | null) {
   const document = (value: unknown) => `-f - <<'EOF'\n${JSON.stringify(value, null, 2)}\nEOF`
   if (base === null) {
     const body = shortened(request)
-    const twin: Twin = { method: 'POST', path: '/jobs', body, cli: `jobs create ${document(body)}` }
-    return { request, errors, changes: [], twin }
+    const apiRequest: ApiRequest = {
+      method: 'POST',
+      path: '/jobs',
+      body,
+      cli: `jobs create ${document(body)}`,
+    }
+    return { request, errors, changes: [], apiRequest }
   }
   const before = requestOf(base)
   const { patch, errors: unsayable } = patchOf(before, request)
-  const twin: Twin = {
+  const apiRequest: ApiRequest = {
     method: 'PATCH',
     path: `/jobs/${base.job_id}`,
     body: patch ?? {},
     ifMatch: base.version,
     cli: `jobs edit ${base.job_id} ${document(request)}`,
   }
-  return { request, errors: [...errors, ...unsayable], changes: changesBetween(before, request), twin }
+  return { request, errors: [...errors, ...unsayable], changes: changesBetween(before, request), apiRequest }
 }
 
 /** The builder has fields of its own; an error of the server about the schedule belongs to the visible one. */

@@ -186,7 +186,7 @@ export function patchOf(
       ? [
           {
             pointer: '/execution/payload',
-            detail: 'An edit takes away what is null; give the job anew to send a null.',
+            detail: 'An edit removes a field that is null; give the job anew to send a null.',
           },
         ]
       : []

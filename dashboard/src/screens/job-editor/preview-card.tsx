@@ -32,7 +32,7 @@ export function PreviewCard({ form, jobId, onChange }: PreviewProps) {
   const preview = found.error === null ? found.data : undefined
   const understood = preview?.schedule
   return (
-    <Card title="What this means" className="preview-card">
+    <Card title="Preview" className="preview-card">
       <div aria-live="polite" aria-busy={!found.isSettled || found.isFetching}>
         {kind === 'after' && <p>It runs after other jobs, and has no slots of its own.</p>}
         {kind === 'now' && <p>It runs once, as soon as it is created.</p>}
@@ -70,7 +70,7 @@ function ScheduleErrors({ error, kind, onChange }: ScheduleErrorsProps) {
   if (!(error instanceof ApiProblem) || error.fields.length === 0) return <ErrorBox error={error} />
   const field = kind === 'text' || kind === 'cron' || kind === 'interval' ? kind : undefined
   return (
-    <ul className="schedule-errors" aria-label="What is wrong">
+    <ul className="schedule-errors" aria-label="Mistakes">
       {error.fields.map((one: FieldError) => (
         <li key={one.pointer + one.detail}>
           <span className="field-error">{one.detail}</span>

@@ -231,7 +231,7 @@ function crossOf(text: string): { minutes: number[]; hours: number[] } {
     }
     return { hour, minute }
   })
-  if (parsed.length === 0) throw new FieldMistake('times', 'Say at what time, such as 09:00.')
+  if (parsed.length === 0) throw new FieldMistake('times', 'Give a time, such as 09:00.')
   const minutes = ascending(parsed.map(({ minute }) => minute))
   const hours = ascending(parsed.map(({ hour }) => hour))
   const distinct = new Set(parsed.map(({ hour, minute }) => hour * 60 + minute))

@@ -84,7 +84,7 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
       verb="Delete it"
       danger
       disabled={typed.trim() !== job.name.trim()}
-      twin={{
+      apiRequest={{
         method: 'DELETE',
         path,
         cli: `jobs delete ${job.job_id}${cancelsRunning ? ' --cancel-running' : ''} --yes`,
@@ -95,10 +95,11 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
       onClose={onClose}
     >
       <p>
-        Nothing of it starts any more, and what waits is cancelled. Its history stays. This cannot be undone.
+        Nothing of it starts any more, and waiting executions are cancelled. Its history stays. This cannot be
+        undone.
       </p>
       <Check className="" isOn={cancelsRunning} onChange={setCancelsRunning}>
-        Cancel what runs, too
+        Cancel running executions, too
       </Check>
       <TextField label={`To be sure, write its name: ${job.name}`} value={typed} onText={setTyped} />
     </ConfirmDialog>
@@ -128,7 +129,7 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
     <ConfirmDialog<Operation>
       title={`Backfill ${job.name}`}
       verb="Run them"
-      twin={{ method: 'POST', path, body }}
+      apiRequest={{ method: 'POST', path, body }}
       disabled={!isCount || from === '' || to === '' || from > to}
       done="The backfill is under way."
       onDone={onOperation}

@@ -73,7 +73,7 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
         ),
     },
     {
-      header: 'What became of it',
+      header: 'Fate',
       width: 'minmax(9rem, 2fr)',
       cell: (slot) => (
         <Status

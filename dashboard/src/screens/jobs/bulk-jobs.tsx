@@ -6,8 +6,8 @@ import { Counted, useDryRun, useOperation } from '../../components/bulk.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { TextField } from '../../components/field.tsx'
 import { Menu } from '../../components/menu.tsx'
+import { quote } from '../../lib/api-request.ts'
 import { formatCount } from '../../lib/format.ts'
-import { quote } from '../../lib/twin.ts'
 import { usePauseFields } from './job-dialogs.tsx'
 
 type Action = 'pause' | 'resume' | 'trigger' | 'delete'
@@ -78,7 +78,12 @@ function BulkDialog({ action, filter, onClose, onStarted }: BulkDialogProps) {
     <ConfirmDialog<Operation>
       title={title}
       verb={total === 0 ? verb : `${verb} (${formatCount(total, total_capped)})`}
-      twin={{ method: 'POST', path: '/jobs/bulk', body, cli: `jobs ${action} ${cliFilter(filter)} --yes` }}
+      apiRequest={{
+        method: 'POST',
+        path: '/jobs/bulk',
+        body,
+        cli: `jobs ${action} ${cliFilter(filter)} --yes`,
+      }}
       danger={isDangerous}
       disabled={total === 0 || (isDangerous && typed.trim() !== 'delete')}
       done="It is under way."

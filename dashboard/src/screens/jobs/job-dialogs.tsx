@@ -8,8 +8,8 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { useOpenExecution } from '../../components/links.tsx'
 import { Waiting } from '../../components/page.tsx'
+import { quote } from '../../lib/api-request.ts'
 import { serverNow } from '../../lib/now.ts'
-import { quote } from '../../lib/twin.ts'
 import { hourMs, minuteMs } from '../../lib/units.ts'
 import { readJson, writeJson } from './json-text.ts'
 
@@ -49,7 +49,7 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
     <ConfirmDialog<TriggerReply>
       title={`Run ${job.name} now`}
       verb="Run now"
-      twin={{
+      apiRequest={{
         method: 'POST',
         path,
         body,
@@ -117,12 +117,7 @@ export function usePauseFields(): { body: { reason?: string; until?: string }; f
       {at !== null && (
         <TextField label="Until (your local time)" type="datetime-local" value={at} onText={setAt} />
       )}
-      <TextField
-        label="Reason, for those who wonder later"
-        maxLength={1_024}
-        value={reason}
-        onText={setReason}
-      />
+      <TextField label="Reason, for later readers" maxLength={1_024} value={reason} onText={setReason} />
     </>
   )
   return { body, fields }
@@ -139,7 +134,7 @@ export function PauseDialog({ job, onClose }: DialogProps) {
     <ConfirmDialog<JobState>
       title={`Pause ${job.name}`}
       verb="Pause it"
-      twin={{ method: 'PATCH', path, body, cli: `jobs pause ${job.job_id}${options.join('')}` }}
+      apiRequest={{ method: 'PATCH', path, body, cli: `jobs pause ${job.job_id}${options.join('')}` }}
       done="It is paused."
       invalidates={['/jobs']}
       onClose={onClose}
@@ -156,7 +151,7 @@ export function ResumeDialog({ job, onClose }: DialogProps) {
     <ConfirmDialog<JobState>
       title={`Resume ${job.name}`}
       verb="Resume it"
-      twin={{ method: 'PATCH', path, cli: `jobs resume ${job.job_id}` }}
+      apiRequest={{ method: 'PATCH', path, cli: `jobs resume ${job.job_id}` }}
       done="It runs again."
       invalidates={['/jobs']}
       onClose={onClose}

@@ -95,7 +95,7 @@ function Revoke({ apiKey: { key_id, name, revoked_at } }: { apiKey: ApiKey }) {
       title={`Revoke the key ${name}`}
       verb="Revoke it"
       danger
-      twin={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
+      apiRequest={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
       done="The key is revoked."
       invalidates={['/api-keys']}
     >
@@ -118,7 +118,7 @@ function MadeKey({ made, onClose }: { made: CreatedApiKey; onClose(): void }) {
       }
     >
       <p>
-        This is the only time it is shown: the server keeps its fingerprint only. Whoever has it may{' '}
+        This is the only time it is shown: the server keeps its fingerprint only. Every holder of it may{' '}
         {made.scopes.join(', ')}.
       </p>
       <CodeBlock code={made.key ?? ''} label="The new key" />

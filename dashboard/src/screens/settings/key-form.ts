@@ -37,7 +37,7 @@ export function keyRequestOf(form: KeyForm, nowMs: number): ApiKeyRequest {
 
 /** Why it cannot be sent yet; null: it can. */
 export function keyFormError({ name, scopes: chosen }: KeyForm): string | null {
-  if (name.trim() === '') return 'A key needs a name that says what it is for.'
+  if (name.trim() === '') return 'A key needs a name that says its purpose.'
   if (name.trim().length > 128) return 'A name has at most 128 characters.'
   return chosen.length === 0 ? 'A key needs at least one scope.' : null
 }

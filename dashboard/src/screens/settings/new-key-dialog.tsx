@@ -21,7 +21,7 @@ export function NewKeyDialog({ isOperator, onClose, onMade }: NewKeyDialogProps)
     <ConfirmDialog
       title={isOperator ? 'New API key of operators' : 'New API key'}
       verb="Make it"
-      twin={{ method: 'POST', path: '/api-keys', body }}
+      apiRequest={{ method: 'POST', path: '/api-keys', body }}
       disabled={error !== null}
       run={() => api.post<CreatedApiKey>('/api-keys', keyRequestOf(form, serverNow()))}
       done="The key is made."
@@ -34,7 +34,7 @@ export function NewKeyDialog({ isOperator, onClose, onMade }: NewKeyDialogProps)
         label="Name"
         maxLength={128}
         isSpoken
-        hint={error ?? 'What it is for; need not be unique.'}
+        hint={error ?? 'Its purpose; need not be unique.'}
         value={form.name}
         onText={(name) => setForm({ ...form, name })}
       />

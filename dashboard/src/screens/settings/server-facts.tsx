@@ -36,7 +36,7 @@ export function ServerFacts() {
         </ul>
       </Card>
       <Card title="Checks">
-        <PlainTable heads={['What it needs', 'How that is']}>
+        <PlainTable heads={['Requirement', 'Condition']}>
           {Object.entries(checks).map(([name, text]) => (
             <tr key={name}>
               <td>{name}</td>

@@ -39,7 +39,7 @@ export function SigningKeyCard() {
           verb="Rotate it"
           danger={isNew}
           disabled={isNew && !isForced}
-          twin={{ method: 'POST', path: '/signing-key/rotate', body }}
+          apiRequest={{ method: 'POST', path: '/signing-key/rotate', body }}
           done="Callbacks are signed with the new key, and for a day with the old one too."
           onDone={() => setForced(false)}
           invalidates={['/signing-key']}
@@ -50,8 +50,8 @@ export function SigningKeyCard() {
           {isNew && (
             <Check isOn={isForced} onChange={setForced}>
               <span>
-                The key before still counts until <Time at={previous_until} />. Take it away now: whoever
-                knows only it cannot verify any more.
+                The key before still counts until <Time at={previous_until} />. Take it away now: receivers
+                that know only this one cannot verify any more.
               </span>
             </Check>
           )}

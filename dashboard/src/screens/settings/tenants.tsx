@@ -85,7 +85,7 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
     <ConfirmDialog<TenantChanged>
       title={tenant === null ? 'New tenant' : `Change ${tenant.name}`}
       verb={tenant === null ? 'Make it' : 'Save'}
-      twin={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
+      apiRequest={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
       disabled={body.name === '' || isSame}
       done={({ name, tier, exceeding = [] }) => {
         const said = `The tenant ${name} is on ${tier.name}.`

@@ -113,7 +113,7 @@ function TierDialog({ asked: { form: first, isNew }, onDone, onClose }: TierDial
     <ConfirmDialog<TierChanged>
       title={isNew ? 'New tier' : `Change ${form.name}`}
       verb={isNew ? 'Make it' : 'Save'}
-      twin={{ method: 'PUT', path: `/tiers/${form.name}`, body: tierRequestOf(form) }}
+      apiRequest={{ method: 'PUT', path: `/tiers/${form.name}`, body: tierRequestOf(form) }}
       disabled={tierFormError(form) !== null}
       done={({ tier, exceeding }) =>
         exceeding.length === 0

@@ -221,7 +221,7 @@ function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
           formatCount(count),
           isOperator
             ? 'With a heartbeat in the last 10 s.'
-            : 'Your own, with a heartbeat in the last 10 s; those of the installation are not counted.',
+            : 'Your own, with a heartbeat in the last 10 s; workers of the installation are not counted.',
           { unit: count === 1 ? 'worker' : 'workers', isBad: isOperator && count === 0 },
         ],
         Draining: [

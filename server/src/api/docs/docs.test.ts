@@ -84,11 +84,11 @@ test('every page of docs/ is served as HTML and as Markdown, and is in the index
     const answer = await get(addressOf(page))
     assert.equal(answer.statusCode, 200, page.file)
     assert.match(String(answer.headers['content-type']), /^text\/html/)
-    const twin = /<link rel="alternate" type="text\/markdown" href="([^"]+)">/.exec(answer.body)![1]!
-    const markdown = await get(twin)
+    const markdownPath = /<link rel="alternate" type="text\/markdown" href="([^"]+)">/.exec(answer.body)![1]!
+    const markdown = await get(markdownPath)
     assert.match(String(markdown.headers['content-type']), /^text\/markdown/)
     assert.equal(markdown.body, page.text)
-    assert(index.includes(`(${twin})`), twin)
+    assert(index.includes(`(${markdownPath})`), markdownPath)
   }
   assert.equal((await get('/docs/api.md')).body, pages.find(({ file }) => file === 'docs/api.md')!.text)
 })

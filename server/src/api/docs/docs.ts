@@ -59,8 +59,8 @@ async function listPages(): Promise<Map<string, Page>> {
   for (const page of sections.flatMap(({ pages }) => pages)) {
     const html = pageOf(types.html, () => renderGuidePage(sections, page))
     found.set(addressOf(page), html)
-    const twin = pageOf(types.markdown, () => page.text)
-    for (const name of twinsOf(page)) found.set(`/docs/${name}.md`, twin)
+    const markdown = pageOf(types.markdown, () => page.text)
+    for (const name of markdownNamesOf(page)) found.set(`/docs/${name}.md`, markdown)
   }
   const beside: [string, string, string[]][] = [
     ['/docs/page.css', types.css, ['docs-page.css']],
@@ -85,7 +85,7 @@ function pageOf(type: string, make: () => string): Page {
 }
 
 /** Under the name of the page, and under that of its file. */
-function twinsOf({ name, file }: GuidePage): Set<string> {
+function markdownNamesOf({ name, file }: GuidePage): Set<string> {
   const stem = file.startsWith('docs/') ? file.slice('docs/'.length, -'.md'.length) : name
   return new Set([name === '' ? 'README' : name, stem])
 }

@@ -32,7 +32,7 @@ ${sections.map((section) => renderSection(section, page))}
 <main id="main">
 <article>
 ${body}
-<p class="twin"><a href="${markdownOf(page)}">This page as Markdown</a></p>
+<p class="markdown-link"><a href="${markdownOf(page)}">This page as Markdown</a></p>
 </article>
 ${renderHeadings(headings)}
 </main>

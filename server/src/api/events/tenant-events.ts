@@ -80,11 +80,11 @@ export class TenantEvents {
     const look = await feed.look({ ...query, since: this.#place })
     this.#place = look.mark
     this.#lookedMs = startedMs
-    this.#tell(look)
+    this.#addEvents(look)
     return this.#kept.filter(({ number }) => number > before)
   }
 
-  #tell(look: FeedLook): void {
+  #addEvents(look: FeedLook): void {
     const { executions, dropped } = this.#changedExecutions(look)
     if (executions.length > 0) this.#add('executions', { items: executions.map(toItem), dropped })
     if (look.jobs.length > 0) {

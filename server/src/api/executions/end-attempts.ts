@@ -51,7 +51,7 @@ export async function endAttempts(deps: EndDeps, orders: readonly EndOrder[]): P
     const end = ends.get(executionId)
     if (refused.has(executionId)) attemptRefused.emit({ executionId, attempt, workerId: workerId ?? 'token' })
     else if (end !== undefined)
-      tell(held, cancelled.has(executionId) ? asCancelled(end) : end, definitionOf(held)!)
+      emitAttemptFinished(held, cancelled.has(executionId) ? asCancelled(end) : end, definitionOf(held)!)
   }
   wakeOthers(deps.wakeup, orders, { ends, refused })
   return { ...answer, ends }
@@ -71,7 +71,11 @@ function asCancelled(end: AttemptEnd): AttemptEnd {
   return { ...end, outcome: 'cancelled', retryAt: null, deadReason: null }
 }
 
-function tell(held: HeldAttempt, end: AttemptEnd, { jitterSeconds, execution }: Definition): void {
+function emitAttemptFinished(
+  held: HeldAttempt,
+  end: AttemptEnd,
+  { jitterSeconds, execution }: Definition,
+): void {
   const { executionId, attempt, kind, jobId, slot } = held
   const dueAt = kind === 'slot' ? dueAtOf({ jobId, jitterSeconds }, slot) : slot
   attemptFinished.emit({

@@ -20,7 +20,7 @@ async function setup(t: TestContext) {
     return logs.map((one) => `${one.attempt_number} ${one.level} ${one.message}`)
   }
   async function reclaim(workerId: string): Promise<void> {
-    const beat = (await memory.maintenance.watch()).find((one) => one.workerId === workerId)
+    const beat = (await memory.maintenance.watch()).find(({ holderId }) => holderId === workerId)
     assert.notEqual(await memory.maintenance.reclaim(beat!), 'alive')
   }
   return {

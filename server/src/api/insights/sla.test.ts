@@ -65,7 +65,7 @@ test('operators see all workers, a tenant its own: active, draining, and dead in
   const own = await sla('', { authorization: `Bearer ${key}` })
   assert.deepEqual(own.workers, { count: 1, active: 1, capacity: 10, ...rest })
   const [ours] = (await memory.maintenance.watch()).filter(
-    ({ workerId }) => workerId === testWorker().workerId,
+    ({ holderId }) => holderId === testWorker().workerId,
   )
   await memory.maintenance.reclaim(ours!)
   const [{ worker_id: workerId }] = (await call('GET', '/workers?status=ACTIVE')).json().workers

@@ -2,6 +2,7 @@
 // the rest of the API knows. Pure, and before validation: a value that it does not understand stays, and is refused by
 // the schema. Two spellings of one field must agree. docs/api.md has the table, which a test holds equal to the lists.
 import { isDeepStrictEqual } from 'node:util'
+import { retryDelayMsMax } from '@carillon/contract/constants.ts'
 import { handlerForm } from '@carillon/contract/executors/worker.ts'
 import { JobRequest } from '@carillon/contract/job.ts'
 import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
@@ -25,7 +26,6 @@ interface Spelling {
 
 /** Stands for CRON or INTERVAL until the other fields of the schedule are known. */
 const recurring = 'RECURRING'
-const delayMsMax = 86_400_000
 
 /** The fields of a job that may stand outside their part, or under another name, in the order in which they are read. */
 export const OTHER_FIELDS: Readonly<Record<string, Spelling>> = {
@@ -207,7 +207,7 @@ function readField(body: Rewriting, name: string, { to, read }: Spelling): void 
   delete rest[name]
   setField(body, isAddress ? ['execution', 'callback_url'] : to, value, `/${name}`, read)
   if (name === 'retry_delay_seconds' && value !== null && rest['max_retry_delay_ms'] === undefined)
-    opened.retry_policy!['max_delay_ms'] ??= delayMsMax
+    opened.retry_policy!['max_delay_ms'] ??= retryDelayMsMax
 }
 
 function demandOnce({ type, ...schedule }: Fields = {}): void {
@@ -309,7 +309,7 @@ function readAttempts(value: unknown, pointer: string): number {
 }
 
 function readDelay(value: unknown, pointer: string): number {
-  return wholeNumber(value, pointer, delayMsMax / 1_000) * 1_000
+  return wholeNumber(value, pointer, retryDelayMsMax / 1_000) * 1_000
 }
 
 function wholeNumber(value: unknown, pointer: string, max: number): number {

@@ -52,7 +52,7 @@ test('when the result of the commit is unknown, the worker is notified of an unk
   assert.deepEqual(ended, [null])
 })
 
-test('a job that somebody has locked is waited for without room in a hand', async () => {
+test('a trigger that waits for a locked job keeps no reservation meanwhile', async () => {
   const answers: TriggerOutcome[] = [{ kind: 'held_up' }, await triggered(null)]
   const { stores, orders, ended } = setup(async () => answers.shift()!)
   assert.equal((await triggerNow(stores, order)).kind, 'triggered')
@@ -67,7 +67,7 @@ test('an execution in the lane of its tenant is not claimed on insert', async ()
   assert.deepEqual(orders, [own])
 })
 
-test('without a worker, or room in its hand, it is a trigger like any other', async () => {
+test('without a worker with free capacity nothing is claimed on insert', async () => {
   const { stores, orders, ended } = setup(() => triggered(null), { hasRoom: false })
   await triggerNow(stores, order)
   await triggerNow({ jobs: stores.jobs }, order)

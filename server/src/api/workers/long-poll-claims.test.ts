@@ -83,13 +83,13 @@ function setup() {
       },
     },
   }
-  const desk = new LongPollClaims(deps)
+  const longPollClaims = new LongPollClaims(deps)
   const unclaimed: Claimed[] = []
   const claim = (
     workerId: string,
     { tenantId: of = tenantId, handlers = ['a'], labels = [] as string[], ...rest }: Wish = {},
   ) =>
-    desk.claim({
+    longPollClaims.claim({
       worker: { workerId, tenantId: of, handlers, labels },
       operator: false,
       limit: 10,
@@ -112,7 +112,7 @@ function setup() {
     world,
     deps,
     share,
-    desk,
+    longPollClaims,
     claim,
     enqueue,
     waiting,
@@ -130,10 +130,10 @@ type Wish = Partial<Omit<ClaimWish, 'worker'> & ClaimWish['worker']>
 const sizeOf = ({ live }: Claimed) => live.length
 
 test('an execution that waits already is claimed at once', async () => {
-  const { claim, waiting, desk } = setup()
+  const { claim, waiting, longPollClaims } = setup()
   waiting.set(routeOf('a'), 3)
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 3)
-  assert.equal(desk.parked, 0)
+  assert.equal(longPollClaims.parked, 0)
 })
 
 test('without time to wait, nothing is answered at once', async () => {
@@ -161,17 +161,17 @@ test('a claim waits for a hint, or for the floor poll when the hint was lost', a
 })
 
 test('a claim is answered with nothing when its time is over, after a last look', async () => {
-  const { claim, world, desk } = setup()
+  const { claim, world, longPollClaims } = setup()
   let done = false
   const waiting = claim('w', { waitMs: 2_500 }).then((claimed) => {
     done = true
     return claimed
   })
   await world.advance(2_499)
-  assert.deepEqual([done, desk.parked], [false, 1])
+  assert.deepEqual([done, longPollClaims.parked], [false, 1])
   await world.advance(1)
   assert.equal(sizeOf(await waiting), 0)
-  assert.deepEqual([desk.parked, world.timers.pending], [0, 0])
+  assert.deepEqual([longPollClaims.parked, world.timers.pending], [0, 0])
 })
 
 test('a worker claims from routes of its handlers with labels that it has, and no others', async () => {
@@ -211,14 +211,14 @@ test('a hundred workers with the same handler do not all query when there is one
 })
 
 test('nothing is claimed for a client that has gone; an execution claimed meanwhile is handed back', async () => {
-  const { claim, enqueue, world, deps, unclaimed, orders, desk } = setup()
+  const { claim, enqueue, world, deps, unclaimed, orders, longPollClaims } = setup()
   const gone = new AbortController()
   const early = claim('w', { signal: gone.signal })
   gone.abort()
   enqueue(routeOf('a'))
   assert.equal(sizeOf(await early), 0)
   await world.advance(0)
-  assert.deepEqual([orders.length, desk.parked], [0, 0])
+  assert.deepEqual([orders.length, longPollClaims.parked], [0, 0])
   const late = new AbortController()
   const { claim: take } = deps.queue
   deps.queue.claim = async (order) => {
@@ -248,13 +248,13 @@ test('a worker has one suspect at a time, however many claims it has under way',
 })
 
 test('a database that is away is told to all that wait, and the next claim is served', async () => {
-  const { claim, deps, waiting, desk } = setup()
+  const { claim, deps, waiting, longPollClaims } = setup()
   const { findWaiting } = deps.routes
   deps.routes.findWaiting = async () => {
     throw new Error('away')
   }
   await Promise.all([assert.rejects(claim('v'), /away/), assert.rejects(claim('w'), /away/)])
-  assert.equal(desk.parked, 0)
+  assert.equal(longPollClaims.parked, 0)
   deps.routes.findWaiting = findWaiting
   waiting.set(routeOf('a'), 1)
   assert.equal(sizeOf(await claim('w')), 1)
@@ -272,8 +272,8 @@ test('a claim that fails is told to its worker alone', async () => {
   assert.deepEqual([dead.status, alive.status], ['rejected', 'fulfilled'])
 })
 
-test('a stopping server sends all away with nothing, and so does a closed desk', async () => {
-  const { claim, stop, world, enqueue, desk } = setup()
+test('a stopping server sends all away with nothing, and so does a server that closes its API', async () => {
+  const { claim, stop, world, enqueue, longPollClaims } = setup()
   const parked = claim('w')
   await world.advance(10)
   stop()
@@ -281,14 +281,14 @@ test('a stopping server sends all away with nothing, and so does a closed desk',
   assert.equal(sizeOf(await parked), 0)
   const second = setup()
   const waiting = second.claim('w')
-  second.desk.close()
+  second.longPollClaims.close()
   assert.equal(sizeOf(await waiting), 0)
   assert.equal(sizeOf(await second.claim('w')), 0)
-  assert.equal(desk.parked, 0)
+  assert.equal(longPollClaims.parked, 0)
 })
 
 test('more claims than tenants have room for are refused for a moment, with places left for operators', async () => {
-  const { claim, desk } = setup()
+  const { claim, longPollClaims } = setup()
   for (let n = 0; n < parkedMax * 0.9; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
     code: 'SERVER_FULL',
@@ -296,12 +296,12 @@ test('more claims than tenants have room for are refused for a moment, with plac
     retryAfterSeconds: 1,
   })
   void claim('an operator', { operator: true })
-  assert.equal(desk.parked, parkedMax * 0.9 + 1)
-  desk.close()
+  assert.equal(longPollClaims.parked, parkedMax * 0.9 + 1)
+  longPollClaims.close()
 })
 
 test('while there are other tenants, one tenant has a quarter of the waiting claims', async () => {
-  const { claim, desk, share } = setup()
+  const { claim, longPollClaims, share } = setup()
   share()
   for (let n = 0; n < parkedMax / 4; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
@@ -310,21 +310,21 @@ test('while there are other tenants, one tenant has a quarter of the waiting cla
     retryAfterSeconds: 1,
   })
   void claim('a worker of another tenant', { tenantId: '00000000-0000-7000-8000-000000000002' })
-  assert.equal(desk.parked, parkedMax / 4 + 1)
-  desk.close()
-  assert.equal(desk.parked, 0)
+  assert.equal(longPollClaims.parked, parkedMax / 4 + 1)
+  longPollClaims.close()
+  assert.equal(longPollClaims.parked, 0)
 })
 
 test('a worker that claims again gets the executions, and its claim before ends with nothing', async () => {
-  const { claim, desk, enqueue, world } = setup()
+  const { claim, longPollClaims, enqueue, world } = setup()
   const former = claim('w')
   await world.advance(10)
   const latter = claim('w')
   assert.equal(sizeOf(await former), 0)
-  assert.equal(desk.parked, 1)
+  assert.equal(longPollClaims.parked, 1)
   enqueue(routeOf('a'))
   assert.equal(sizeOf(await latter), 1)
-  assert.equal(desk.parked, 0)
+  assert.equal(longPollClaims.parked, 0)
 })
 
 test('executions claimed for a worker that has claimed again meanwhile are handed back', async () => {
@@ -344,7 +344,7 @@ test('executions claimed for a worker that has claimed again meanwhile are hande
 })
 
 test('a full worker is not asked about again before a second is over, unless it reports', async () => {
-  const { claim, deps, desk, waiting, world, wake } = setup()
+  const { claim, deps, longPollClaims, waiting, world, wake } = setup()
   waiting.set(routeOf('a'), 5)
   const { claim: take } = deps.queue
   let asked = 0
@@ -363,20 +363,20 @@ test('a full worker is not asked about again before a second is over, unless it 
   await world.advance(1_000)
   assert.equal(asked, 2)
   isFull = false
-  desk.noteRoom('w')
+  longPollClaims.noteRoom('w')
   assert.equal(sizeOf(await claiming), 1)
-  assert.deepEqual([asked, desk.parked], [3, 0])
+  assert.deepEqual([asked, longPollClaims.parked], [3, 0])
 })
 
 test('a report that comes while the store counts is not missed', async () => {
-  const { claim, deps, desk, waiting, world } = setup()
+  const { claim, deps, longPollClaims, waiting, world } = setup()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   let isFull = true
   deps.queue.claim = async (order) => {
     if (!isFull) return take(order)
     isFull = false
-    desk.noteRoom('w')
+    longPollClaims.noteRoom('w')
     return { batches: [], live: [], isFull: true }
   }
   const claiming = claim('w')

@@ -49,7 +49,7 @@ function toPartitionList({
 }: PartitionView): Pick<PartitionList, 'partitions' | 'schedulers'> {
   return {
     partitions: holders.map((schedulerId, i) => ({ partition_id: i, scheduler_id: schedulerId })),
-    schedulers: schedulers.map(({ workerId: schedulerId }) => ({
+    schedulers: schedulers.map(({ holderId: schedulerId }) => ({
       scheduler_id: schedulerId,
       partitions: holders.filter((holder) => holder === schedulerId).length,
     })),

@@ -24,15 +24,15 @@ export interface ClaimRouteDeps {
   attempts: Pick<Attempts, 'report'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   definitions: DefinitionCache
-  desk: LongPollClaims
+  longPollClaims: LongPollClaims
   wakeup: Wakeup
 }
 
 const limitDefault = 50
 
 export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): void {
-  const { clock, workers, graphRuns, definitions, desk } = deps
-  app.addHook('preClose', async () => desk.close())
+  const { clock, workers, graphRuns, definitions, longPollClaims } = deps
+  app.addHook('preClose', async () => longPollClaims.close())
 
   app.post<{ Body: ClaimRequest }>(
     '/workers/claim',
@@ -105,12 +105,12 @@ async function roomOf(
 }
 
 async function claim(
-  { desk, workers }: ClaimRouteDeps,
+  { longPollClaims, workers }: ClaimRouteDeps,
   worker: OwnWorker,
   wish: Omit<Parameters<LongPollClaims['claim']>[0], 'worker'>,
 ): Promise<Claimed> {
   try {
-    return await desk.claim({ ...wish, worker })
+    return await longPollClaims.claim({ ...wish, worker })
   } catch (error) {
     if (error instanceof ApiError || error instanceof Unavailable) throw error
     // A worker that was declared dead while it waited cannot hold anything: the store refuses its name.

@@ -360,7 +360,7 @@ test('workers that died or left are listed for a while, by status and a page at 
   const { register, leave, memory, call, beat } = await setup(t)
   const ids = [await register(), await register(), await register({ capacity: 7 })]
   await leave(ids[0]!)
-  await memory.maintenance.reclaim({ workerId: ids[1]!, beats: 0 })
+  await memory.maintenance.reclaim({ holderId: ids[1]!, beats: 0 })
   const list = async (query = '') => (await call('GET', `/workers${query}`)).json()
   const first = await list('?limit=2')
   const statuses = first.workers.map((one: { status: string }) => one.status)

@@ -74,12 +74,12 @@ class Played {
 
   /** `look`: blocked ones that are looked at besides. */
   play(started: readonly number[], look: readonly number[]): void {
-    for (const nodeIndex of started) this.#tell(nodeIndex)
+    for (const nodeIndex of started) this.#addUpdates(nodeIndex)
     this.#step(new Map(), look)
     while (this.#pending.length > 0) this.#step(this.#draw(), [])
   }
 
-  #tell(nodeIndex: number): void {
+  #addUpdates(nodeIndex: number): void {
     const state = this.#case.fates[nodeIndex]!
     if (state !== 'unrun' && this.#dice.chance(0.5)) this.#pending.push({ nodeIndex, state: 'going' })
     this.#pending.push({ nodeIndex, state })
@@ -116,7 +116,7 @@ class Played {
       )
       assert.equal(before[nodeIndex], 'blocked')
       this.went.push(nodeIndex)
-      this.#tell(nodeIndex)
+      this.#addUpdates(nodeIndex)
     }
     for (const nodeIndex of step.skip) {
       assert.match(

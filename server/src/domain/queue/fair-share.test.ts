@@ -10,7 +10,7 @@ const pro: LaneWeight = { lane: 'pro', weight: 3 }
 const enterprise: LaneWeight = { lane: 'enterprise', weight: 10 }
 const none = () => 0
 
-/** Rounds in which every lane has as much work as it is offered, and nothing stays in hand. */
+/** Rounds in which every lane has as much work as it is offered, and nothing stays in flight. */
 function serve(
   share: FairShare,
   lanes: readonly LaneWeight[],

@@ -6,22 +6,22 @@ const setup = () => new LeaseWatch({ termMs: 10_000, lookMsMax: 3_000 })
 
 test('a worker is silent when its counter stands still for the term', () => {
   const watch = setup()
-  const beats = [{ workerId: 'a', beats: 7 }]
+  const beats = [{ holderId: 'a', beats: 7 }]
   for (let nowMs = 0; nowMs < 10_000; nowMs += 1_000) assert.deepEqual(watch.look(beats, nowMs), [])
-  assert.deepEqual(watch.look(beats, 10_000), [{ workerId: 'a', beats: 7, silentMs: 10_000 }])
+  assert.deepEqual(watch.look(beats, 10_000), [{ holderId: 'a', beats: 7, silentMs: 10_000 }])
 })
 
 test('a single beat within the term starts it anew', () => {
   const watch = setup()
   for (let nowMs = 0; nowMs <= 30_000; nowMs += 1_000) {
     const beats = Math.floor(nowMs / 9_000)
-    assert.deepEqual(watch.look([{ workerId: 'a', beats }], nowMs), [])
+    assert.deepEqual(watch.look([{ holderId: 'a', beats }], nowMs), [])
   }
 })
 
 test('a watcher that could not look for a while accuses nobody of its own absence', () => {
   const watch = setup()
-  const beats = [{ workerId: 'a', beats: 1 }]
+  const beats = [{ holderId: 'a', beats: 1 }]
   watch.look(beats, 0)
   watch.look(beats, 2_000)
   assert.deepEqual(watch.look(beats, 60_000), [])
@@ -31,14 +31,14 @@ test('a watcher that could not look for a while accuses nobody of its own absenc
 
 test('a worker that left is forgotten', () => {
   const watch = setup()
-  watch.look([{ workerId: 'a', beats: 1 }], 0)
+  watch.look([{ holderId: 'a', beats: 1 }], 0)
   watch.look([], 2_000)
-  assert.deepEqual(watch.look([{ workerId: 'a', beats: 1 }], 4_000), [])
+  assert.deepEqual(watch.look([{ holderId: 'a', beats: 1 }], 4_000), [])
 })
 
 test('a watcher starts anew when its clock goes back, and does not wait until it is where it was', () => {
   const watch = setup()
-  const beats = [{ workerId: 'a', beats: 1 }]
+  const beats = [{ holderId: 'a', beats: 1 }]
   watch.look(beats, 3_600_000)
   for (let nowMs = 0; nowMs < 10_000; nowMs += 1_000) assert.deepEqual(watch.look(beats, nowMs), [])
   assert.equal(watch.look(beats, 10_000).length, 1)

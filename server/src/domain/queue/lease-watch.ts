@@ -3,8 +3,9 @@
 // could not read the counters (database away, process paused) starts its watch anew, because the holder could not beat
 // either.
 
+/** The counter of a lease; `holderId`: a worker or a scheduler. */
 export interface Beat {
-  workerId: string
+  holderId: string
   beats: number
 }
 
@@ -33,11 +34,11 @@ export class LeaseWatch {
     this.#seen = new Map()
     this.#lookedMs = nowMs
     const silent: Silence[] = []
-    for (const { workerId, beats: count } of beats) {
-      const last = before.get(workerId)
+    for (const { holderId, beats: count } of beats) {
+      const last = before.get(holderId)
       const sinceMs = last?.beats === count ? last.sinceMs : nowMs
-      this.#seen.set(workerId, { beats: count, sinceMs })
-      if (nowMs - sinceMs >= this.#termMs) silent.push({ workerId, beats: count, silentMs: nowMs - sinceMs })
+      this.#seen.set(holderId, { beats: count, sinceMs })
+      if (nowMs - sinceMs >= this.#termMs) silent.push({ holderId, beats: count, silentMs: nowMs - sinceMs })
     }
     return silent
   }

@@ -14,7 +14,7 @@ export const deletedRoutePrefix = 'deleted '
 
 /**
  * Where an execution waits, instead of a host, that was lost more than once with workers of a kind that it may have
- * killed: a worker has one of them in hand at a time, so that one that kills its worker takes no other with it again and
+ * killed: a worker holds one of them at a time, so that one that kills its worker takes no other with it again and
  * again. One loss is no reason: a worker that is killed from outside held many innocent ones.
  */
 export const suspectHost = 'suspect'

@@ -54,7 +54,7 @@ export class UnrecordedSlots {
     for (const stretch of this.#stretches) {
       const from = Math.max(after + 1, stretch.from) as EpochMs
       const slot = this.#first(stretch, from)
-      if (slot !== null && slot >= from && slot <= stretch.to) return this.#tell(slot, stretch)
+      if (slot !== null && slot >= from && slot <= stretch.to) return this.#describe(slot, stretch)
     }
     return null
   }
@@ -64,7 +64,7 @@ export class UnrecordedSlots {
     for (const stretch of this.#stretches.toReversed()) {
       const to = Math.min(before - 1, stretch.to) as EpochMs
       const slot = this.#last(stretch, to)
-      if (slot !== null && slot <= to && slot >= stretch.from) return this.#tell(slot, stretch)
+      if (slot !== null && slot <= to && slot >= stretch.from) return this.#describe(slot, stretch)
     }
     return null
   }
@@ -90,7 +90,7 @@ export class UnrecordedSlots {
     return single ? 1 : countSlots(this.#facts.schedule!, { from, to: (to + 1) as EpochMs })
   }
 
-  #tell(slot: EpochMs, { owed }: Stretch): UnrecordedSlot {
+  #describe(slot: EpochMs, { owed }: Stretch): UnrecordedSlot {
     const { job, schedule, now } = this.#facts
     if (owed) return { slot, status: 'PENDING', reason: 'owed' }
     const pausedTo = pausedUntil(this.#facts)

@@ -1,5 +1,5 @@
 // Why does it not run right now? From facts to one sentence for a person on call at 03:00. Pure: the route gathers the
-// facts. The fate of a single slot is told in why-slot.ts.
+// facts. The fate of a single slot is in why-slot.ts.
 import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
@@ -75,35 +75,35 @@ function whyDependent(graph: GraphFacts): Answer {
 
 /** About an execution that has not ended. */
 export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
-  const told = (text: string, reason: WhyReason | null) => tell(one, text, reason)
+  const answer = (text: string, reason: WhyReason | null) => answerFor(one, text, reason)
   const how = one.status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
   if (one.state === 'running') {
-    return told(`${how}: ${nameOf(one)} runs${sinceText(one)}${attemptText(facts, one.attempt)}.`, null)
+    return answer(`${how}: ${nameOf(one)} runs${sinceText(one)}${attemptText(facts, one.attempt)}.`, null)
   }
   if (one.state === 'awaiting') {
     const until = untilText(facts, one)
-    return told(`${how}: the target of ${nameOf(one)} answered 202${until} to say how it ended.`, null)
+    return answer(`${how}: the target of ${nameOf(one)} answered 202${until} to say how it ended.`, null)
   }
   if (one.state === 'retrying') {
     const next = attemptText(facts, one.attempt + 1)
-    return told(
+    return answer(
       `It is retried: ${nameOf(one)} failed and starts again at ${atText(one.retryAt!)}${next}.`,
       null,
     )
   }
   if (one.state === 'blocked') {
     const open = facts.run === null ? 'waits for others of its graph run' : openText(facts.run)
-    return told(`It waits: ${nameOf(one)} ${open}.`, 'dependency')
+    return answer(`It waits: ${nameOf(one)} ${open}.`, 'dependency')
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
   const { count, free, shareHeld } = facts.workers
   if (count === 0) {
-    return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
   if (one.host === suspectHost) {
     const alone = 'it was lost with its worker before, so it waits for a worker that runs no other suspect'
-    return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
   }
   if (one.host === quotaHost) {
     const quota = 'its tenant has used up its executions a minute; it starts when there is budget'
@@ -111,47 +111,51 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.host !== null && isRateKey(one.host)) {
     const often = `its tenant calls ${shorten(hostOfKey(one.host))} as often in a second as its tier allows`
-    return told(`It waits: ${nameOf(one)} ${since}, but ${often} (host_calls_per_second).`, 'target_rate')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${often} (host_calls_per_second).`, 'target_rate')
   }
   if (one.host !== null) {
     const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`
-    return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
   if (free <= 0) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
-    return told(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
   }
   if (shareHeld !== null) {
     const share = `its tenant has ${shareHeld} under way, its share of the workers while other tenants have jobs`
-    return told(`It waits: ${nameOf(one)} ${since}, but ${share}.`, 'tenant_share')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${share}.`, 'tenant_share')
   }
-  return told(`It waits: ${nameOf(one)} ${since} and is in the queue of the workers.`, 'queued')
+  return answer(`It waits: ${nameOf(one)} ${since} and is in the queue of the workers.`, 'queued')
 }
 
 function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution): Answer {
   const { concurrencyKey: key } = one
-  const told = (text: string, reason: WhyReason) => tell(one, `It waits: ${nameOf(one)} ${text}.`, reason)
+  const answer = (text: string, reason: WhyReason) =>
+    answerFor(one, `It waits: ${nameOf(one)} ${text}.`, reason)
   const { overlapPolicy, concurrencyLimit } = job
   const ahead = underWay.executions.find(({ state }) => state !== 'waiting' && state !== 'blocked')
   if (overlapPolicy !== 'ALLOW' && ahead !== undefined) {
     const who = `the execution ${ahead.executionId}, which is ${ahead.status}${sinceText(ahead)}`
-    return told(`waits for the end of ${who} (overlap_policy ${overlapPolicy})`, 'overlap')
+    return answer(`waits for the end of ${who} (overlap_policy ${overlapPolicy})`, 'overlap')
   }
   if (overlapPolicy !== 'ALLOW' && runAhead !== null)
-    return told(`waits for the end of the graph run ${runAhead} (overlap_policy ${overlapPolicy})`, 'overlap')
+    return answer(
+      `waits for the end of the graph run ${runAhead} (overlap_policy ${overlapPolicy})`,
+      'overlap',
+    )
   if (overlapPolicy === 'ALLOW' && concurrencyLimit !== null && underWay.letGo >= concurrencyLimit) {
     const used = `${underWay.letGo} of ${concurrencyLimit} under way`
-    return told(`waits for the concurrency_limit: ${used}`, 'concurrency_limit')
+    return answer(`waits for the concurrency_limit: ${used}`, 'concurrency_limit')
   }
   if (key !== null && key.held >= key.limit) {
     const used = `${key.held} of ${key.limit} in use`
-    return told(`waits for the concurrency_key "${shorten(key.key)}": ${used}`, 'concurrency_key')
+    return answer(`waits for the concurrency_key "${shorten(key.key)}": ${used}`, 'concurrency_key')
   }
-  if (underWay.owed !== null) return told(`waits for owed slots: the ${owedText(underWay.owed)}`, 'owed')
-  return told('is about to be released', 'queued')
+  if (underWay.owed !== null) return answer(`waits for owed slots: the ${owedText(underWay.owed)}`, 'owed')
+  return answer('is about to be released', 'queued')
 }
 
-function tell(
+function answerFor(
   { executionId, status, slot }: UnendedExecution,
   text: string,
   reason: WhyReason | null,
@@ -213,7 +217,7 @@ function ofJob({ status }: JobView, text: string): Answer {
 }
 
 function assertEnded(status: JobView['status']): asserts status is 'PAUSED' | 'COMPLETED' | 'DELETED' {
-  if (status === 'ACTIVE') throw new Error('an active job is told by its slots')
+  if (status === 'ACTIVE') throw new Error('the slots of an active job answer for it')
 }
 
 /** Whether its next slot is known only once its last execution has ended. */

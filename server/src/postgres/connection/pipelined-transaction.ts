@@ -45,7 +45,7 @@ export function queryInTransaction<R extends pg.QueryResultRow>(
   const timeoutMs = (connectionParameters.query_timeout ?? 0) * (1 + given.behind)
   return new Promise((resolve, reject) => {
     const callback: Callback<R> = (error, result) => (error ? reject(error) : resolve(result!))
-    client.query(new BoundQuery({ ...config, callback }, given, timeoutMs))
+    client.query(new PipelinedQuery({ ...config, callback }, given, timeoutMs))
   })
 }
 
@@ -65,7 +65,7 @@ interface DriverQuery {
 }
 const DriverQuery = pg.Query as unknown as new (config: object) => DriverQuery & pg.Submittable
 
-class BoundQuery extends DriverQuery {
+class PipelinedQuery extends DriverQuery {
   /** The driver's name for it. */
   readonly query_timeout: number
   readonly #bounds: TransactionBounds

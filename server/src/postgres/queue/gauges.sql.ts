@@ -1,5 +1,6 @@
 // The statements for gauges, run when metrics are scraped.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+import { isLeftBehind } from '../sql/fragments.ts'
 
 export const selectQueueDepth = sql('selectQueueDepth')`
   SELECT CASE WHEN priority <= 3 THEN 'p1-p3' WHEN priority <= 7 THEN 'p4-p7' ELSE 'p8-p10' END AS band,
@@ -8,7 +9,7 @@ export const selectQueueDepth = sql('selectQueueDepth')`
   FROM (
     SELECT priority, cardinality(positions) AS size, enqueued_at FROM batches
     -- Left behind by a deleted job: no worker is to have it.
-    WHERE worker_id IS NULL AND NOT starts_with(route, 'deleted ')
+    WHERE worker_id IS NULL AND NOT ${isLeftBehind(fragment`route`)}
     UNION ALL
     -- Without executions that wait for the budget of their tenant: no worker is to have them yet.
     SELECT priority, 1, enqueued_at FROM live WHERE state = 'ready' AND host IS DISTINCT FROM 'quota'

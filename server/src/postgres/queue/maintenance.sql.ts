@@ -1,7 +1,7 @@
 // The statements of maintenance: end overdue attempts, wake retries, release waiting executions.
 import { fragment, sql } from '../../lib/sql.ts'
 import { endLive, leaveRunning, takePositions } from '../sql/ending.ts'
-import { calendarsOfVersion, hostOfUncharged, isRoot, rankOf } from '../sql/fragments.ts'
+import { calendarsOfVersion, hostOfUncharged, isLeftBehindInOrder, isRoot, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 
@@ -102,9 +102,9 @@ export const selectWaitingJobs = sql('selectWaitingJobs')`
     (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends AND job_id > $1
       ORDER BY job_id LIMIT $2)
     UNION
-    -- Left behind by deleted jobs. '!' comes after the space.
+    -- Left behind by deleted jobs.
     (SELECT DISTINCT job_ids[1] FROM batches
-      WHERE worker_id IS NULL AND route >= 'deleted ' AND route < 'deleted!' AND job_ids[1] > $1
+      WHERE worker_id IS NULL AND ${isLeftBehindInOrder} AND job_ids[1] > $1
       ORDER BY 1 LIMIT $2)
   ) w ORDER BY w.job_id LIMIT $2)`
 

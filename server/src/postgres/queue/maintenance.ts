@@ -36,13 +36,13 @@ export class PostgresMaintenance implements Maintenance {
       const { rows } = await this.#database.query<Columns<Beat>>(selectBeats, [beatsPerRead, after])
       beats.push(...rows.map(fromColumns<Beat>))
       if (rows.length < beatsPerRead) return beats
-      after = beats.at(-1)!.workerId
+      after = beats.at(-1)!.holderId
     }
   }
 
   // The worker row is locked first, and the executions it holds are read in later statements: the snapshot of a single
   // statement would miss a claim that came in between.
-  reclaim({ workerId, beats }: Beat): Promise<SettledAttempt[] | 'alive'> {
+  reclaim({ holderId: workerId, beats }: Beat): Promise<SettledAttempt[] | 'alive'> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { count } = await queries.query(reclaim.lockSilentWorker, [workerId, beats])

@@ -2,7 +2,7 @@
 // claim, and takes the values it records from the row it deletes or changes.
 import { fragment, sql } from '../../lib/sql.ts'
 import { deadlineAfter, endingItem, endLive, endPositions, ownPayloads } from '../sql/ending.ts'
-import { claimedSingle, heldBy } from '../sql/fragments.ts'
+import { claimedSingle, heldBy, suspect } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
@@ -166,7 +166,7 @@ export const claimWork = sql('claimWork')`
     job_id, version,
     kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text,
       to_ms(total_deadline),
-    coalesce(host = 'suspect', false), run_id, NULL
+    coalesce(host = ${suspect}, false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
 // A claim within the capacity of a worker: its row is locked against other claims of the same worker, then the executions
@@ -333,7 +333,7 @@ export const finishLive = endLive(
   fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.fence AND l.state = 'running'`,
 )
 
-/** Flagged in the hands of a worker. */
+/** Flagged, and held by a worker. */
 export const selectCancelled = sql('selectCancelled')`
   SELECT execution_id FROM live WHERE worker_id = $1 AND cancelled_at IS NOT NULL
   UNION ALL

@@ -10,13 +10,14 @@ import {
   ownPayloads,
   queuedOfHeld,
 } from '../sql/ending.ts'
+import { suspect } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 
 // An execution lost twice may have killed its workers: it waits apart from others, one per worker. An HTTP call kills
 // no worker, and a single loss is no reason: many innocent executions would run one after the other.
 const harmless = literals(fixedRoutes(false))
 const hostAfterLoss = fragment`
-  CASE WHEN l.route IN (${harmless}) OR l.losses = 0 THEN l.host ELSE 'suspect' END`
+  CASE WHEN l.route IN (${harmless}) OR l.losses = 0 THEN l.host ELSE ${suspect} END`
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */
 export const lockSilentWorker = sql('lockSilentWorker')`

@@ -65,7 +65,7 @@ export const deleteWorker = sql('deleteWorker')`${forgetWorker}`
 
 /** After $2, in the order of ids. */
 export const selectBeats = sql('selectBeats')`
-  SELECT worker_id, beats FROM workers WHERE worker_id > $2 ORDER BY worker_id LIMIT $1`
+  SELECT worker_id AS holder_id, beats FROM workers WHERE worker_id > $2 ORDER BY worker_id LIMIT $1`
 
 /** Of a worker (w). $1: after how many milliseconds without a beat it is dead. */
 const isSilent = fragment`w.beat_at < clock_timestamp() - $1 * interval '1 millisecond'`

@@ -30,10 +30,10 @@ export class PostgresPartitions implements Partitions {
     const { rows } = await this.#database.query<ViewRow>(statements.selectPartitions, [])
     const view: PartitionView = { schedulers: [], holders: new Array(partitionsCount).fill(null) }
     for (const { scheduler_id: id, beats, partition_id: partition } of rows) {
-      if (partition === null) view.schedulers.push({ workerId: id!, beats: beats! })
+      if (partition === null) view.schedulers.push({ holderId: id!, beats: beats! })
       else view.holders[partition] = id
     }
-    view.schedulers.sort((a, b) => (a.workerId < b.workerId ? -1 : 1))
+    view.schedulers.sort((a, b) => (a.holderId < b.holderId ? -1 : 1))
     return view
   }
 
@@ -49,8 +49,8 @@ export class PostgresPartitions implements Partitions {
       await this.#database.query(statements.releasePartitions, [schedulerId, partitionIds])
   }
 
-  async expel({ workerId, beats }: Beat): Promise<'expelled' | 'alive'> {
-    const { count } = await this.#database.query(statements.deleteSilentScheduler, [workerId, beats])
+  async expel({ holderId, beats }: Beat): Promise<'expelled' | 'alive'> {
+    const { count } = await this.#database.query(statements.deleteSilentScheduler, [holderId, beats])
     return count === 1 ? 'expelled' : 'alive'
   }
 }

@@ -10,14 +10,16 @@ import { allExecutions, createScenario } from '../../../test/conformance/scenari
 import { bundlePostgres } from '../../../test/conformance/stores.ts'
 import { connect, createDatabase, openDatabase, POSTGRES_VERSIONS } from '../../../test/database.ts'
 import { type CopyBlock, loadCopyText, readCopyText } from '../../../test/migrations/copy-text.ts'
+import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { hasOwnRows, searchTextOf } from '../../domain/jobs/job.ts'
 import { executionIdAt, statusOfOutcome } from '../../domain/queue/execution.ts'
 import { sharedLane } from '../../domain/queue/lane.ts'
 import { routeOf } from '../../domain/queue/route.ts'
-import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { defaultTenantId, type Tier } from '../../domain/tenants/tenant.ts'
 import { programRole } from '../../lib/program-role.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import { realTimers } from '../../lib/time/timers.ts'
+import { ClockRuleMover } from '../../maintenance/move-clock-rule.ts'
 import { migrate } from '../connection/migrate.ts'
 
 const migrations = join(import.meta.dirname, 'migrations')
@@ -82,6 +84,8 @@ for (const version of POSTGRES_VERSIONS) {
     await assertBackfills(filledDatabase)
     await assertClaimAndFinish(filledDatabase)
     await assertGraphRunGoesOn(filledDatabase)
+    await assertTiers(filledDatabase)
+    await assertClockRule(filledDatabase)
   })
 }
 
@@ -232,4 +236,42 @@ async function assertGraphRunGoesOn({ s, rowsOf }: Filled): Promise<void> {
     view!.plan.map(({ state }) => state),
     ['succeeded', 'going'],
   )
+}
+
+/** Migrations 27 to 29 give limits to the tiers of an installation, and none to a tier that an operator added. */
+async function assertTiers({ s, rowsOf }: Filled): Promise<void> {
+  const added = rowsOf('tiers').map(({ tier, weight, history_days: days }) => ({
+    ...unlimitedTier,
+    tier: tier!,
+    weight: Number(weight),
+    historyDays: Number(days),
+  }))
+  const byName = (tiers: readonly Tier[]) => tiers.toSorted((a, b) => (a.tier < b.tier ? -1 : 1))
+  assert(added.length > 0)
+  assert.deepEqual(byName(await s.tiers.list()), byName([...firstTiers, ...added]))
+}
+
+/** Migration 20 lists versions that may be by clock rule 1; a job of them moves to rule 2 only where the rules differ. */
+async function assertClockRule({ s, client, rowsOf }: Filled): Promise<void> {
+  const { rows } = await client.query('SELECT FROM job_versions WHERE implied_dst IS NOT NULL')
+  assert.deepEqual(rows, [], 'no version was looked at before the program started')
+  const written = rowsOf('job_versions').filter(({ schedule }) => schedule!.includes('*/15'))
+  const inBerlin = written.filter(({ schedule }) => schedule!.includes('Europe/Berlin'))
+  const older = await s.jobVersions.findOlder(null, 100)
+  assert.deepEqual(
+    older.map(({ jobId }) => jobId).toSorted(),
+    inBerlin.map((row) => row['job_id']).toSorted(),
+  )
+
+  await new ClockRuleMover({ jobs: s.jobs, jobVersions: s.jobVersions, onChanged: () => {} }).step()
+  assert.deepEqual(await s.jobVersions.findOlder(null, 100), [])
+  for (const { job_id: jobId, tenant_id: tenantId, name, schedule } of written) {
+    const job = await s.jobs.get(tenantId!, jobId!)
+    const given = JSON.parse(schedule!)
+    const expected =
+      name === 'two fires in Berlin'
+        ? [2, 'carillon', { ...given, dst_gap: 'run_after', dst_fold: 'first' }]
+        : [1, 'operator', given]
+    assert.deepEqual([job!.version, job!.updatedBy, job!.schedule], expected, name!)
+  }
 }

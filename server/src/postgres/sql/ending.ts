@@ -1,6 +1,7 @@
 // How attempts end in the database: statements of several files, made from the same pieces, so that an end is the same
 // whether our worker, an SDK worker, a called target or maintenance reports it.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
+import { suspect } from './fragments.ts'
 import { columnsOf, type DeadLetterColumns, insertAttempts, insertDeadLetters, insertLive } from './insert.ts'
 import { defineItem } from './item.ts'
 
@@ -343,7 +344,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
       attempt = CASE h.ending WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END,
       losses = CASE h.outcome WHEN 'lost' THEN l.losses + 1 ELSE l.losses END,
       lane = CASE WHEN h.own_lane THEN l.tenant_id::text ELSE l.lane END,
-      host = CASE WHEN h.ending = 'unstarted' AND l.host = 'suspect' THEN l.host ELSE h.host_then END,
+      host = CASE WHEN h.ending = 'unstarted' AND l.host = ${suspect} THEN l.host ELSE h.host_then END,
       ${atRest}
     FROM held h
     WHERE l.execution_id = h.execution_id AND h.cancel IS NULL

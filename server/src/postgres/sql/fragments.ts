@@ -1,5 +1,18 @@
 // Pieces that statements of several files share.
-import { type Fragment, fragment } from '../../lib/sql.ts'
+import { deletedRoutePrefix, suspectHost } from '../../domain/queue/route.ts'
+import { type Fragment, fragment, literals } from '../../lib/sql.ts'
+
+/** In place of the host of an execution that may have killed its workers. */
+export const suspect = literals([suspectHost])
+
+const deletedRoutes = literals([deletedRoutePrefix])
+/** Whether a deleted job left the batch behind that has this route: see `leaveBatches`. */
+export const isLeftBehind = (route: Fragment): Fragment => fragment`starts_with(${route}, ${deletedRoutes})`
+/** The route of a batch that a deleted job left behind. */
+export const leftBehind = (route: Fragment): Fragment => fragment`${deletedRoutes} || ${route}`
+/** The same condition on `route` as a range of an index: '!' comes after the space. */
+export const isLeftBehindInOrder = fragment`
+  route >= ${deletedRoutes} AND route < ${literals([`${deletedRoutePrefix.trimEnd()}!`])}`
 
 /** Whether executions of a version (v) wait to be counted. */
 export const isLimited = fragment`
@@ -115,7 +128,7 @@ export const claimedSingle = fragment`
   l.attempt, l.losses,
   CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override,
   l.idempotency_key, l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms,
-  coalesce(l.host = 'suspect', false) AS suspect, l.run_id, v.tenant_id, v.name, v.execution,
+  coalesce(l.host = ${suspect}, false) AS suspect, l.run_id, v.tenant_id, v.name, v.execution,
   v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
 
 /** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */

@@ -32,19 +32,19 @@ export function testParentsOfResumed(name: string, setup: Setup): void {
     const a = [await g.executionOf(runId, 'a'), 'SUCCEEDED', 'result of a']
     const told = new Map<string, unknown>()
     /** The middle has ended so. */
-    const tell = async (how: 'FAILED' | 'TIMED_OUT' | 'SUCCEEDED', result: string | null) => {
+    const end = async (how: 'FAILED' | 'TIMED_OUT' | 'SUCCEEDED', result: string | null) => {
       const b = [await g.executionOf(runId, 'b'), how, result]
       told.set(await g.executionOf(runId, 'c'), [a, b])
     }
-    await tell('FAILED', 'oops')
+    await end('FAILED', 'oops')
     await g.finish(runId, 'c', 'failed')
     await resumed(g, runId)
     await g.finish(runId, 'b', 'timed_out')
-    await tell('TIMED_OUT', 'oops')
+    await end('TIMED_OUT', 'oops')
     await g.finish(runId, 'c', 'timed_out')
     await resumed(g, runId)
     await g.finish(runId, 'b')
-    await tell('SUCCEEDED', 'result of b')
+    await end('SUCCEEDED', 'result of b')
     assert.equal((await g.get(runId)).status, 'SUCCEEDED')
     assert.equal(told.size, 3)
     for (const [executionId, expected] of told) assert.deepEqual(await parentsOf(executionId), expected)

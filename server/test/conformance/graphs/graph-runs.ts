@@ -308,7 +308,7 @@ function testParents(name: string, setup: Setup): void {
     const dead = await s.addWorker()
     const { live } = await s.claim(dead)
     assert.equal(live.length, 2)
-    assert.notEqual(await s.maintenance.reclaim({ workerId: dead, beats: 0 }), 'alive')
+    assert.notEqual(await s.maintenance.reclaim({ holderId: dead, beats: 0 }), 'alive')
     assert.deepEqual((await g.step()).over, [])
     assert.deepEqual(await g.running(), ['b', 'c'])
     await g.end(runId, 'b')
@@ -332,7 +332,7 @@ function testParents(name: string, setup: Setup): void {
     for (let losses = 0; losses < lossesMax; losses++) {
       const workerId = await s.addWorker()
       assert.equal((await s.claimLive(workerId)).executionId, lost)
-      assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+      assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     }
     const { tenantId } = g.jobOf('a')
     for (const executionId of [await g.executionOf(runId, 'b'), lost])

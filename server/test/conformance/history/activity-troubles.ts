@@ -88,7 +88,7 @@ export function testActivityTroubles(name: string, setup: Setup): void {
     await s.fire(await s.createJob(), 0)
     const workerId = await s.addWorker()
     await s.claim(workerId)
-    await s.maintenance.reclaim({ workerId, beats: 0 })
+    await s.maintenance.reclaim({ holderId: workerId, beats: 0 })
     const [failure] = await failuresOf(s)
     assert.deepEqual([failure!.errorType, failure!.httpStatus], ['WORKER_LOST', null])
   })

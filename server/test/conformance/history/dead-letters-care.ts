@@ -164,7 +164,7 @@ function testAutoRedrive(name: string, setup: Setup): void {
     for (let losses = 0; losses < 5; losses++) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
-      await s.maintenance.reclaim({ workerId, beats: 0 })
+      await s.maintenance.reclaim({ holderId: workerId, beats: 0 })
     }
     const letter = (await s.deadLetters.get(defaultTenantId, executionId))!
     assert.deepEqual([letter.reason, letter.redriveAt], ['WORKER_LOST', letter.diedAt])

@@ -6,10 +6,9 @@ import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import { UuidV7 } from '../../../src/lib/id.ts'
 import { realRandom } from '../../../src/lib/random.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
+import { dayMs } from '../../../src/lib/time/units.ts'
 import type { LogEntry, LogPart, LogQuery } from '../../../src/ports/logs.ts'
 import type { StoreScenario } from '../stores.ts'
-
-const dayMs = 86_400_000
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 

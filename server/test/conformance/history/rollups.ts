@@ -84,7 +84,7 @@ export function testRollups(name: string, setup: Setup): void {
     for (let losses = 0; losses < 5; losses++) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
-      await s.maintenance.reclaim({ workerId, beats: 0 })
+      await s.maintenance.reclaim({ holderId: workerId, beats: 0 })
     }
     const expected = { ...none, failed: 1, lastStatus: 'FAILED' }
     assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)

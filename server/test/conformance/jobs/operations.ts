@@ -222,7 +222,7 @@ function testSteps(name: string, setup: Setup): void {
     assert.deepEqual(order, [one, two, one, two])
   })
 
-  test(`${name}: a step that somebody has in hand is left to them`, async (t) => {
+  test(`${name}: an operation whose step is in progress is passed over by other steps`, async (t) => {
     const s = await setup(t)
     await create(s)
     const inner: (Operation | null)[] = []

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
+import { dayMs } from '../../../src/lib/time/units.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { Done, Once, Reply, WriteStores } from '../../../src/ports/requests.ts'
 import type { StoreScenario } from '../stores.ts'
@@ -11,7 +12,6 @@ import { change, edit, pause, remove } from './changes.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 type Work = (stores: WriteStores) => Promise<Done<string>>
 
-const dayMs = 24 * 3_600_000
 const fingerprint = (of: string) => new TextEncoder().encode(of.padEnd(32, '.'))
 const nothing = { status: null, tag: null, q: null }
 

@@ -159,7 +159,7 @@ function testGoesOn(name: string, setup: Setup): void {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const { executionId } = await take(s, await s.createJob(), workerId)
-    const beat = (await s.maintenance.watch()).find((one) => one.workerId === workerId)!
+    const beat = (await s.maintenance.watch()).find(({ holderId }) => holderId === workerId)!
     await s.maintenance.reclaim(beat)
     const again = await s.claimLive(await s.addWorker())
     assert.deepEqual([again.executionId, again.attempt, again.losses], [executionId, 2, 1])

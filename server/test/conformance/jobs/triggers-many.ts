@@ -38,7 +38,7 @@ async function triggerBatches(
   return listTriggers(batches).map(({ executionId }) => executionId)
 }
 
-/** Three triggers of a job that allows overlaps, in the hands of a worker, in their batch. */
+/** Three triggers of a job that allows overlaps, held by a worker, in their batch. */
 async function holdMany(s: StoreScenario, payloads: readonly unknown[] = ['a', null, { c: [3] }]) {
   const job = await s.createJob({ overlapPolicy: 'ALLOW' })
   const executionIds = await triggerMany(s, job, payloads)
@@ -264,7 +264,7 @@ function testLeaves(name: string, setup: Setup): void {
   test(`${name}: triggers that were lost with their worker run again with their payloads`, async (t) => {
     const s = await setup(t)
     const { executionIds, payloads, workerId } = await holdMany(s)
-    assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     assert.deepEqual(await seen(s, executionIds), triggers(payloads))
     const { live } = await s.claim(await s.addWorker())
     assert.deepEqual(

@@ -19,7 +19,7 @@ function cancel(s: StoreScenario, executionId: string, text: string = message) {
   return s.control.cancel({ tenantId: defaultTenantId, executionId, message: text })
 }
 
-/** An execution in the hands of a worker: in its batch, or alone. */
+/** An execution held by a worker: in its batch, or alone. */
 interface Held {
   job: NewJob
   executionId: string
@@ -105,7 +105,7 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     const s = await setup(t)
     const { job, executionId, workerId } = await hold(s)
     await cancel(s, executionId)
-    const beats = (await s.maintenance.watch()).find((one) => one.workerId === workerId)!
+    const beats = (await s.maintenance.watch()).find(({ holderId }) => holderId === workerId)!
     const { startedAt } = await s.view(executionId)
     assert.notEqual(await s.maintenance.reclaim(beats), 'alive')
     await assertCancelled(s, { job, executionId, workerId })

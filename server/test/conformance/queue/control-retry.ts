@@ -116,7 +116,7 @@ function testOutcomes(name: string, setup: Setup): void {
     for (let losses = 0; losses < 5; losses++) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
-      assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+      assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     }
     assert.equal(await s.statusOf(executionId), 'FAILED')
     const { newExecutionId } = await retry(s, executionId)

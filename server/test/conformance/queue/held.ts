@@ -16,7 +16,7 @@ export const http: Execution = {
   timeout_seconds: 30,
 }
 
-/** A batch of as many jobs in the hands of a worker. */
+/** A batch of as many jobs held by a worker. */
 export async function holdBatch(s: Scenario, count: number, changes: Partial<NewJob> = {}) {
   const jobs: NewJob[] = []
   for (let i = 0; i < count; i++) jobs.push(await s.createJob(changes))
@@ -34,7 +34,7 @@ export async function holdBatch(s: Scenario, count: number, changes: Partial<New
   return { jobs, executionIds, batchId, batch, workerId, claimed, marks, finish }
 }
 
-/** One triggered execution in the hands of a worker. */
+/** One triggered execution held by a worker. */
 export async function holdLive(s: Scenario, changes: Partial<NewJob> = {}) {
   const job = await s.createJob(changes)
   const executionId = await s.trigger(job)
@@ -115,5 +115,5 @@ export async function cancelHeld(s: Scenario, executionId: string): Promise<void
 
 /** The worker is declared dead. */
 export async function lose(s: Scenario, workerId: string): Promise<void> {
-  assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+  assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
 }

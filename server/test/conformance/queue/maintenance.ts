@@ -10,7 +10,7 @@ import type { StoreScenario } from '../stores.ts'
 import { assertWithin, during } from './held.ts'
 
 async function reclaim(s: Scenario, workerId: string): Promise<void> {
-  const settled = await s.maintenance.reclaim({ workerId, beats: 0 })
+  const settled = await s.maintenance.reclaim({ holderId: workerId, beats: 0 })
   assert(settled !== 'alive')
   // Each attempt that it says it held is on record.
   for (const { executionId, attempt, outcome, isFinal } of settled) {
@@ -44,8 +44,8 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const workerId = await s.addWorker()
     const batch = await s.claimBatch(workerId)
     await s.leases.beat(workerId, { status: 'ACTIVE', currentLoad: 1 })
-    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
-    assert.equal(await s.maintenance.reclaim({ workerId: s.ids.next(), beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ holderId: s.ids.next(), beats: 0 }), 'alive')
     assert.equal(await s.statusOf(executionId), 'RUNNING')
     await s.finishBatch(workerId, batch, s.succeeded())
   })

@@ -16,7 +16,7 @@ async function cancel(s: StoreScenario, executionId: string): Promise<void> {
   assert.equal(kind, 'cancelling')
 }
 
-/** A batch of as many jobs in the hands of a worker. */
+/** A batch of as many jobs held by a worker. */
 async function holdBatch(s: StoreScenario, count: number) {
   const jobs: NewJob[] = []
   for (let i = 0; i < count; i++) jobs.push(await s.createJob())

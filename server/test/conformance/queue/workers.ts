@@ -33,7 +33,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const before = await s.workers.list({ tenantId: null })
     await s.leases.register(workerNumbered(1))
     assert.deepEqual(await s.workers.list({ tenantId: null }), before)
-    assert.deepEqual(await s.maintenance.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
+    assert.deepEqual(await s.maintenance.watch(), [{ holderId: workerNumbered(1).workerId, beats: 1 }])
   })
 
   test(`${name}: a beat counts up and carries the status; the load is counted, not told`, async (t) => {
@@ -44,7 +44,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const [view] = await s.workers.list({ tenantId: null })
     assert.equal(view!.status, 'DRAINING')
     assert.equal(view!.currentLoad, 0)
-    assert.deepEqual(await s.maintenance.watch(), [{ workerId, beats: 1 }])
+    assert.deepEqual(await s.maintenance.watch(), [{ holderId: workerId, beats: 1 }])
   })
 
   test(`${name}: a worker silent for the whole lease is listed as DEAD`, async (t) => {
@@ -60,12 +60,12 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const s = await setup(t)
     const { workerId } = workerNumbered(1)
     await s.leases.register(workerNumbered(1))
-    assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.notEqual(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     assert.equal(await s.leases.beat(workerId, idle), 'lost')
     assert.deepEqual(await s.maintenance.watch(), [])
     assert.equal((await s.workers.list({ tenantId: null }))[0]!.status, 'DEAD')
     assert.equal(await s.leases.beat(workerId, idle), 'lost')
-    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
   })
 
   test(`${name}: a worker that died is shown as DEAD for an hour, with everything that it said of itself`, async (t) => {
@@ -73,7 +73,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const tenantId = await s.addTenant(1)
     const worker = { ...workerNumbered(1), tenantId }
     await s.leases.register(worker)
-    await s.maintenance.reclaim({ workerId: worker.workerId, beats: 0 })
+    await s.maintenance.reclaim({ holderId: worker.workerId, beats: 0 })
     const [view] = await s.workers.list({ tenantId })
     const { registeredAt, beatAt, endedAt, ...rest } = view!
     assert.deepEqual(rest, { ...worker, status: 'DEAD', currentLoad: 0 })
@@ -121,7 +121,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
       await s.leases.register({ ...workerNumbered(number), tenantId, capacity: 3 })
     await s.leases.register(workerNumbered(5))
     await s.leases.unregister(workerNumbered(4).workerId)
-    await s.maintenance.reclaim({ workerId: workerNumbered(3).workerId, beats: 0 })
+    await s.maintenance.reclaim({ holderId: workerNumbered(3).workerId, beats: 0 })
     await s.leases.beat(workerNumbered(2).workerId, { status: 'DRAINING', currentLoad: 9 })
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     for (let i = 0; i < 2; i++) await s.trigger(job)
@@ -157,7 +157,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const tenantId = await s.addTenant(1)
     for (let number = 1; number <= 5; number++)
       await s.leases.register({ ...workerNumbered(number), tenantId: number === 3 ? null : tenantId })
-    await s.maintenance.reclaim({ workerId: workerNumbered(2).workerId, beats: 0 })
+    await s.maintenance.reclaim({ holderId: workerNumbered(2).workerId, beats: 0 })
     const numbersOf = async (query: Partial<WorkerQuery>) =>
       (await s.workers.list({ tenantId: null, ...query })).map(({ workerId }) => Number(workerId.slice(-3)))
     assert.deepEqual(await numbersOf({ limit: 2 }), [1, 2])
@@ -177,7 +177,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
       const own = number < 6 ? handlers : []
       await s.leases.register({ ...workerNumbered(number), tenantId, handlers: own })
     }
-    await s.maintenance.reclaim({ workerId: workerNumbered(2).workerId, beats: 0 })
+    await s.maintenance.reclaim({ holderId: workerNumbered(2).workerId, beats: 0 })
     const pagesOf = async (query: Partial<WorkerQuery & { bytesMax: number }>) => {
       const pages: number[][] = []
       for (
@@ -214,7 +214,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const { workerId } = workerNumbered(1)
     await s.leases.register(workerNumbered(1))
     await s.leases.beat(workerId, idle)
-    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ holderId: workerId, beats: 0 }), 'alive')
     assert.equal(await s.leases.beat(workerId, idle), 'held')
   })
 

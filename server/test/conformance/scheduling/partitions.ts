@@ -35,8 +35,8 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     assert.equal(await s.partitions.beat(two), 'held')
     await s.partitions.join(two)
     assert.deepEqual((await s.partitions.view()).schedulers, [
-      { workerId: one, beats: 0 },
-      { workerId: two, beats: 2 },
+      { holderId: one, beats: 0 },
+      { holderId: two, beats: 2 },
     ])
   })
 
@@ -79,7 +79,7 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     await s.partitions.leave(one)
     await s.partitions.leave(one)
     const { schedulers } = await s.partitions.view()
-    assert.deepEqual(schedulers, [{ workerId: two, beats: 0 }])
+    assert.deepEqual(schedulers, [{ holderId: two, beats: 0 }])
     assert.equal((await heldBy(s, null)).length, partitionsCount - 1)
     assert.equal(await s.partitions.beat(one), 'lost')
   })
@@ -90,7 +90,7 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     await take(s, silent, [4, 5])
     await take(s, other, [6])
     await s.partitions.beat(silent)
-    assert.equal(await s.partitions.expel({ workerId: silent, beats: 1 }), 'expelled')
+    assert.equal(await s.partitions.expel({ holderId: silent, beats: 1 }), 'expelled')
     assert.equal(await s.partitions.beat(silent), 'lost')
     assert.deepEqual(await take(s, other, [4, 5, 6]), [4, 5])
   })
@@ -100,8 +100,8 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     const schedulerId = await join(s)
     await take(s, schedulerId, [4])
     await s.partitions.beat(schedulerId)
-    assert.equal(await s.partitions.expel({ workerId: schedulerId, beats: 0 }), 'alive')
-    assert.equal(await s.partitions.expel({ workerId: s.ids.next(), beats: 0 }), 'alive')
+    assert.equal(await s.partitions.expel({ holderId: schedulerId, beats: 0 }), 'alive')
+    assert.equal(await s.partitions.expel({ holderId: s.ids.next(), beats: 0 }), 'alive')
     assert.equal(await s.partitions.beat(schedulerId), 'held')
     assert.deepEqual(await heldBy(s, schedulerId), [4])
   })
@@ -109,7 +109,7 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
   test(`${name}: an expelled scheduler takes nothing until it joins again under a new id`, async (t) => {
     const s = await setup(t)
     const schedulerId = await join(s)
-    await s.partitions.expel({ workerId: schedulerId, beats: 0 })
+    await s.partitions.expel({ holderId: schedulerId, beats: 0 })
     await assert.rejects(s.partitions.take(schedulerId, [1]))
     assert.equal((await heldBy(s, null)).length, partitionsCount)
     assert.deepEqual(await take(s, await join(s), [1]), [1])

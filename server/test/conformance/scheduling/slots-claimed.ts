@@ -26,7 +26,7 @@ async function take(
 }
 
 export function testSlotsClaimed(name: string, setup: Setup): void {
-  test(`${name}: a batch that is fired for a worker is in its hands as if it had claimed it`, async (t) => {
+  test(`${name}: a batch that is fired for a worker is held by the worker as if it had claimed it`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const jobs = [await s.createJob(), await s.createJob()]

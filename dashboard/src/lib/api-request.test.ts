@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { curlOf, quote } from './twin.ts'
+import { curlOf, quote } from './api-request.ts'
 
 test('the curl of an action has its method, its body and the key by name', () => {
   const text = curlOf(
@@ -14,9 +14,9 @@ test('the curl of an action has its method, its body and the key by name', () =>
 })
 
 test('the curl command names the tenant when an operator acts for another tenant', () => {
-  const twin = { method: 'DELETE', path: '/dead-letters/1' }
-  assert.match(curlOf(twin, 'http://h', 't1'), /-H 'X-Tenant-ID: t1'/)
-  assert.doesNotMatch(curlOf(twin, 'http://h'), /X-Tenant-ID/)
+  const apiRequest = { method: 'DELETE', path: '/dead-letters/1' }
+  assert.match(curlOf(apiRequest, 'http://h', 't1'), /-H 'X-Tenant-ID: t1'/)
+  assert.doesNotMatch(curlOf(apiRequest, 'http://h'), /X-Tenant-ID/)
 })
 
 test('a quoted text is one word for the shell, with any characters in it', () => {

@@ -1,6 +1,6 @@
 // Every action of the page is a request that a program can send too: this writes it down as curl.
 
-export interface Twin {
+export interface ApiRequest {
   method: string
   /** Below /api/v1. */
   path: string
@@ -13,7 +13,7 @@ export interface Twin {
 
 /** `tenantId` is the tenant that an operator acts for; null: that of the key. */
 export function curlOf(
-  { method, path, body, ifMatch }: Twin,
+  { method, path, body, ifMatch }: ApiRequest,
   origin: string,
   tenantId: string | null = null,
 ): string {
