@@ -109,8 +109,8 @@ export const ERRORS = {
   CALENDAR_IN_USE: error(409, 'A job uses the calendar', {
     help: 'First remove the calendar from the exclusions of every job that is not deleted, or replace its entries instead.',
   }),
-  JOB_COMPLETED: error(409, 'The job is completed', {
-    help: 'It has no slots left, so there is nothing to pause or resume. Give it a new schedule with PATCH, or trigger it.',
+  JOB_COMPLETED: error(409, 'The job has no slot left', {
+    help: 'There is nothing to pause or resume. A job that runs once has no slot left as soon as its execution begins. Give it a new schedule with PATCH, or trigger it.',
   }),
   JOB_KEY_TAKEN: error(409, 'Another job has this key', {
     help: 'Use another `key`, or change the job that has it: `PUT /api/v1/jobs/by-key/{key}`.',

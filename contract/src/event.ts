@@ -86,7 +86,9 @@ export const EVENTS = {
     }),
     dropped: count('Number of items left out.'),
   }),
-  jobs: strictObject({ items: Type.Array(jobItem, { description: 'New or changed.' }) }),
+  jobs: strictObject({
+    items: Type.Array(jobItem, { description: 'New or changed, or run for the only time.' }),
+  }),
   operations: strictObject({ items: Type.Array(operationItem, { description: 'Changed.' }) }),
   graph_runs: strictObject({ items: Type.Array(runItem, { description: 'Changed.' }) }),
   execution: Execution,

@@ -280,7 +280,12 @@ export type JobState = Type.Static<typeof JobState>
 
 /** Which jobs; used by lists and by bulk operations. */
 export const jobConditions = {
-  status: Type.Optional(oneOf(JOB_STATUSES, 'Left out: all except DELETED.')),
+  status: Type.Optional(
+    oneOf(
+      JOB_STATUSES,
+      'Left out: all except DELETED. A job that runs once counts as COMPLETED here as soon as its execution begins.',
+    ),
+  ),
   tag: optionalText({ minLength: 1, maxLength: 64, description: 'Only jobs with this tag.' }),
   q: optionalText({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
 }

@@ -3,6 +3,7 @@
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { firstId } from '../src/lib/id.ts'
 import { lockRoomyWorker, selectRoom } from '../src/postgres/queue/queue.sql.ts'
+import { countWaiting } from '../src/postgres/queue/routes.sql.ts'
 import * as workerStatements from '../src/postgres/queue/workers.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
@@ -16,6 +17,14 @@ export const workerStatementsToPlan: HotStatement[] = [
     values: [`SELECT md5('worker1')::uuid`],
     types: 'uuid',
   })),
+  {
+    statement: countWaiting,
+    values: [
+      `SELECT array_agg('worker t h' || n || ' ') || 'server'::text FROM generate_series(1, 200) AS n`,
+      'SELECT 100',
+    ],
+    types: 'text[], int',
+  },
   ...[workerStatements.selectAllWorkers, workerStatements.selectOwnWorkers].map((statement) => ({
     statement,
     values: page,

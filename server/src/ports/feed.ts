@@ -26,7 +26,7 @@ export const lateMsMax = 10_000
 export const feedItemsMax = 100
 /** Rows of all tenants that are scanned for executions under way, the latest of them. */
 export const underWayRowsMax = 2_000
-/** Maximum number of jobs, of operations and of graph runs in one read. */
+/** Maximum number of changed jobs, of jobs that have run, of operations and of graph runs in one read. */
 export const feedOthersMax = 20
 
 export interface FeedQuery {
@@ -56,7 +56,7 @@ export interface FeedLook {
   /** Among the rows that were looked at: at least so many. */
   running: number
   waiting: number
-  /** That were made or changed. */
+  /** That were made or changed, and that run once and have run now. */
   jobs: FeedJob[]
   /** The latest ones, changed or not. */
   operations: FeedOperation[]
@@ -83,6 +83,7 @@ export interface FeedExecution
 export interface FeedJob {
   jobId: string
   name: string
+  /** As it is shown. */
   status: JobStatus
   version: number
 }

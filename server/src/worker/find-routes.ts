@@ -13,7 +13,7 @@ export interface HandlersOf {
 const routesMax = 100
 
 export function createRouteFinder(
-  routes: Routes,
+  routes: Pick<Routes, 'findWaiting'>,
   { tenantId, handlers, labels }: HandlersOf,
 ): () => Promise<readonly string[]> {
   const prefixes = handlers.map((handler) => handlerRoutePrefix(tenantId, handler))

@@ -1,10 +1,12 @@
 // The live view in memory. A position is an instant, and the rows recorded or changed at it.
 
 import { countNodes } from '../../src/domain/graphs/run-counts.ts'
+import { shownStatus } from '../../src/domain/jobs/job.ts'
 import { statusOfLive, statusOfOutcome } from '../../src/domain/queue/execution.ts'
 import {
   type Feed,
   type FeedExecution,
+  type FeedJob,
   type FeedLook,
   type FeedMark,
   type FeedQuery,
@@ -12,6 +14,7 @@ import {
   feedOthersMax,
   underWayRowsMax,
 } from '../../src/ports/feed.ts'
+import { isDoneOnce, viewOf } from './jobs.ts'
 import type { AttemptRow, GraphRunRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -54,6 +57,13 @@ export class MemoryFeed implements Feed {
     const begun = underWay.filter((one) => one.startedAt !== null && one.startedAt >= at)
     const ended = (...outcomes: string[]) =>
       fresh.filter((row) => row.final && outcomes.includes(row.outcome)).length
+    const changed = [...this.#store.jobs.values()]
+      .filter((job) => job.tenantId === tenantId && isNew(job.updatedAt, markOfJob(job)))
+      .toSorted((a, b) => b.updatedAt - a.updatedAt)
+    const done = latest
+      .filter(({ final }) => final)
+      .map(({ jobId }) => this.#store.jobs.get(jobId)!)
+      .filter(isDoneOnce)
     return {
       mark: await this.begin(),
       at: this.#store.now(),
@@ -68,16 +78,9 @@ export class MemoryFeed implements Feed {
       underWay,
       running: rows.filter(isRunning).length + held,
       waiting: rows.filter((row) => !isRunning(row)).length + left,
-      jobs: [...this.#store.jobs.values()]
-        .filter((job) => job.tenantId === tenantId && isNew(job.updatedAt, markOfJob(job)))
-        .toSorted((a, b) => b.updatedAt - a.updatedAt)
-        .slice(0, feedOthersMax)
-        .map((job) => ({
-          jobId: job.jobId,
-          name: this.#nameOf(job.jobId),
-          status: job.cursor.status,
-          version: job.version,
-        })),
+      jobs: [...new Set([...changed.slice(0, feedOthersMax), ...done.slice(0, feedOthersMax)])].map((job) =>
+        this.#toJob(job),
+      ),
       operations: [...this.#store.operations.values()]
         .map(({ operation }) => operation)
         .filter((one) => one.tenantId === tenantId)
@@ -106,6 +109,11 @@ export class MemoryFeed implements Feed {
     const batches = [...this.#store.batches.values()].filter(({ workerId }) => (workerId !== null) === held)
     const entries = batches.flatMap((batch) => batch.entries)
     return entries.filter(({ jobId }) => this.#store.jobs.get(jobId)?.tenantId === tenantId).length
+  }
+
+  #toJob(job: JobRow): FeedJob {
+    const { jobId, name, version, ...view } = viewOf(this.#store, job)
+    return { jobId, name, status: shownStatus(view), version }
   }
 
   #nameOf(jobId: string): string {

@@ -7,6 +7,7 @@ import {
   type JobVersion,
   type JobView,
   partitionOf,
+  runsOnce,
   searchTextOf,
 } from '../../src/domain/jobs/job.ts'
 import { applyWrite, type JobState, type JobWrite } from '../../src/domain/jobs/job-change.ts'
@@ -344,15 +345,17 @@ export function hasText({ key, versions, version }: JobRow, text: string): boole
   return searchTextOf({ name, key, tags }).includes(text.toLowerCase())
 }
 
-function viewOf(store: MemoryStore, job: JobRow): JobView {
+/** Whether it is COMPLETED and runs once. */
+export function isDoneOnce({ cursor, versions, version }: JobRow): boolean {
+  return cursor.status === 'COMPLETED' && runsOnce(versions.get(version)!)
+}
+
+export function viewOf(store: MemoryStore, job: JobRow): JobView {
   const { key, pause, cursor, lastRunAt, createdAt, createdBy, updatedAt, updatedBy } = job
   const { status, slotAt, runs } = cursor
   const stamps = { createdAt, createdBy, updatedAt, updatedBy }
   const version = job.versions.get(job.version)!
-  const isUnderWay =
-    status === 'COMPLETED' &&
-    ['IMMEDIATE', 'ONE_TIME'].includes(version.schedule.type ?? '') &&
-    store.isBlocked(job)
+  const isUnderWay = isDoneOnce(job) && store.isBlocked(job)
   return { ...version, key, status, pause, slotAt, runs, lastRunAt, isUnderWay, ...stamps }
 }
 

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { heldCountMax, type PeerLoad, peersMax, waitingCountMax } from '../../src/domain/queue/spread.ts'
 import { workerBeatMs } from '../../src/domain/queue/worker.ts'
 import type { Peers } from '../../src/ports/peers.ts'
+import { countWaiting } from './routes.ts'
 import type { BatchRow, LeaseRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -28,21 +29,14 @@ export class MemoryPeers implements Peers {
   }
 
   async measure(workerIds: readonly string[], routes: readonly string[]): Promise<PeerLoad> {
-    const { leases, claimable } = this.#store
+    const { leases } = this.#store
     const peers = workerIds.flatMap((id) => leases.get(id) ?? []).filter((one) => this.#claims(one))
     const held = peers
       .map((one) => ({ capacity: one.capacity, count: one.live.size + sizeOf(one.batches) }))
       .filter(({ capacity, count }) => count < capacity)
       .map(({ count }) => Math.min(heldCountMax, count))
     if (held.length === 0) return { held, waiting: 0 }
-    const waiting = claimable
-      .lanes(routes)
-      .map((lane) => {
-        const batches = claimable.batchesOf(routes, lane, waitingCountMax)
-        return sizeOf(batches) + claimable.liveOf(routes, lane, waitingCountMax).length
-      })
-      .reduce((sum, count) => sum + count, 0)
-    return { held, waiting: Math.min(waitingCountMax, waiting) }
+    return { held, waiting: countWaiting(this.#store, routes, waitingCountMax) }
   }
 
   #claims({ status, beatAt }: LeaseRow): boolean {

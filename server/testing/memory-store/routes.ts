@@ -13,4 +13,21 @@ export class MemoryRoutes implements Routes {
     const found = prefixes.flatMap((prefix) => this.#store.claimable.routesFrom(prefix).slice(0, limit))
     return [...new Set(found)]
   }
+
+  async countWaiting(routes: readonly string[], max: number): Promise<number> {
+    return countWaiting(this.#store, routes, max)
+  }
+}
+
+export function countWaiting({ claimable }: MemoryStore, routes: readonly string[], max: number): number {
+  const counts = claimable.lanes(routes).map((lane) => {
+    const batched = claimable
+      .batchesOf(routes, lane, max)
+      .reduce((sum, { entries }) => sum + entries.length, 0)
+    return batched + claimable.liveOf(routes, lane, max).length
+  })
+  return Math.min(
+    max,
+    counts.reduce((sum, count) => sum + count, 0),
+  )
 }

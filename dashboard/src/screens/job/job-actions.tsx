@@ -11,6 +11,7 @@ import { Menu } from '../../components/menu.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { serverNow } from '../../lib/now.ts'
 import { dayMs } from '../../lib/units.ts'
+import { canPause } from '../jobs/can-pause.ts'
 import { withSeconds } from '../jobs/date-time.ts'
 import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
 
@@ -46,7 +47,7 @@ export function JobActions({ job, onOperation }: JobActionsProps) {
           <Button kind="primary" icon="play" onClick={() => setAsked('run')}>
             Run now
           </Button>
-          {job.status === 'ACTIVE' && (
+          {job.status === 'ACTIVE' && canPause(job) && (
             <Button icon="pause" onClick={() => setAsked('pause')}>
               Pause
             </Button>

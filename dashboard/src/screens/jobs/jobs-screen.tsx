@@ -19,6 +19,7 @@ import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { BulkJobs } from './bulk-jobs.tsx'
+import { canPause } from './can-pause.ts'
 import { PauseDialog, ResumeDialog, RunListedDialog } from './job-dialogs.tsx'
 import { useLastRuns } from './last-runs.ts'
 import { Countdown, ScheduleText } from './schedule-cell.tsx'
@@ -128,7 +129,7 @@ function RowActions({ job, ask }: { job: Job; ask: Ask }) {
   const copy = () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never })
   const items = [
     may && { name: 'Run now …', run: () => ask('run', job) },
-    may && job.status !== 'COMPLETED' && { name: 'Pause …', run: () => ask('pause', job) },
+    may && canPause(job) && { name: 'Pause …', run: () => ask('pause', job) },
     may && job.status === 'PAUSED' && { name: 'Resume …', run: () => ask('resume', job) },
     mayWrite && { name: 'Edit', run: edit },
     mayWrite && { name: 'Duplicate', run: copy },

@@ -21,6 +21,7 @@ import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.
 import { readId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import type { Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
@@ -57,7 +58,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
         'The response contains the key. It is never shown again, not even in the repeated response to an `Idempotency-Key`.',
       body: ApiKeyRequest,
       created: CreatedApiKey,
-      options: { onSend: addMadeKey },
+      options: { preValidation: readBodyWords(ApiKeyRequest), onSend: addMadeKey },
     }),
     async (request, reply) => {
       const { caller, body } = request

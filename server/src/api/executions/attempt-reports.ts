@@ -19,6 +19,7 @@ import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { anExecution } from '../http/path-id.ts'
 import { route, tokenSecurity } from '../http/route.ts'
+import { readBodyWords } from '../http/words.ts'
 import { checkCheckpoint, checkEnd, findSaid, toReport } from './attempt-report.ts'
 import { type EndDeps, endAttempts } from './end-attempts.ts'
 import { toLogPart } from './log-lines.ts'
@@ -48,6 +49,7 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
         'For a target that answered 202 with `X-Carillon-Async: true`. Accepted from the moment of the call, even before the 202 has arrived. Repeat the request until it is answered: the same report gets the same response, a different one 409 RESULT_DIFFERS.',
       body: CompleteRequest,
       answer: CompleteReply,
+      options: { preValidation: readBodyWords(CompleteRequest) },
     }),
     async ({ attemptOf, body }): Promise<CompleteReply> => {
       checkEnd(body, '')
@@ -101,6 +103,7 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
         'Until the attempt is completed. The request may be repeated: an existing line is not written again.',
       body: LogsRequest,
       response: { 204: { type: 'null', description: 'They are kept.' } },
+      options: { preValidation: readBodyWords(LogsRequest) },
     }),
     async ({ attemptOf, body }, reply) => {
       const { tenantId, executionId, attempt } = attemptOf

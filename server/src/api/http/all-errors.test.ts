@@ -63,6 +63,34 @@ test('the mistakes of another spelling are told together, in that spelling', asy
   ])
 })
 
+test('a change that its schema refuses is told its wrong meanings too, as far as the given fields show them', async (t) => {
+  const { call } = await setupApp(t)
+  const job = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1:7420/echo' } }
+  const { job_id: jobId } = (await call('POST', '/jobs', job)).json()
+  const patch = (body: object) => call('PATCH', `/jobs/${jobId}`, body, { 'if-match': '*' })
+  const unknown = await patch({
+    colour: 'red',
+    priority: 11,
+    schedule: { cron_expression: '61 * * * *' },
+    execution: { callback_url: 'http://127.0.0.1:7420/echo', headers: { Host: 'x' } },
+    metadata: { '': 'a' },
+  })
+  assertProblem(unknown, 'INVALID_REQUEST', '/colour')
+  assert.deepEqual(pointersOf(unknown), [
+    '/colour',
+    '/priority',
+    '/execution/headers/Host',
+    '/metadata/',
+    '/schedule/cron_expression',
+  ])
+  // Parts of a schedule and of an execution, which are whole with the job: nothing is known of them.
+  const parts = await patch({ colour: 1, schedule: { timezone: 'UTC' }, execution: { timeout_seconds: 5 } })
+  assert.deepEqual(pointersOf(parts), ['/colour'])
+  const missing = await patch({ name: null, schedule: '61 * * * *', jitter_seconds: 5 })
+  assertProblem(missing, 'INVALID_REQUEST', '/name')
+  assert.deepEqual(pointersOf(missing), ['/name', '/schedule'])
+})
+
 test('the mistakes of an execution, a schedule, dependencies and a tier are told together', async (t) => {
   const { call } = await setupApp(t)
   const jobId = '0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00'

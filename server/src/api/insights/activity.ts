@@ -15,6 +15,7 @@ import { readSpan } from '../http/date-range.ts'
 import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 
 export interface ActivityDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity'> {}
 
@@ -29,6 +30,7 @@ export function activityRoutes(app: FastifyInstance, { clock, activity }: Activi
         'Minutes are kept for 2 days, hours for 60 days, days for 400 days. A response covers at most 24 hours by minute, 60 days by hour, 400 days by day.',
       querystring: ActivityQuery,
       answer: ActivityList,
+      options: { preValidation: readQueryWords(ActivityQuery) },
     }),
     async ({ tenantId, query }): Promise<ActivityList> => {
       const { step, job_id: jobId } = query

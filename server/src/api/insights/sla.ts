@@ -8,6 +8,7 @@ import type { StorePorts } from '../../ports/store.ts'
 import type { WorkerCounts } from '../../ports/workers.ts'
 import type { World } from '../../ports/world.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 
 export interface SlaDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'activity' | 'workers'> {}
 
@@ -27,6 +28,7 @@ export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: Sl
         'Starts, throughput and rates cover the tenant. Queue, workers and history cover the whole installation for operators, and the own part for tenants.',
       querystring: SlaQuery,
       answer: Sla,
+      options: { preValidation: readQueryWords(SlaQuery) },
     }),
     async ({ tenantId, caller, query }): Promise<Sla> => {
       const { window = '24h' } = query

@@ -16,6 +16,7 @@ import { requireInstant } from '../http/instant.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { Refusals } from '../http/refusals.ts'
+import { readBodyWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
 import { rootsOf } from './validate-dependencies.ts'
@@ -38,6 +39,7 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
         'Creates an execution of kind backfill for each slot that the current schedule has in the range and does not exclude, even if the slot ran before. An operation creates them one after the other. They wait for executions that have not ended; new slots wait for them or are skipped, as the overlap policy says.',
       body: BackfillRequest,
       accepted: Operation,
+      options: { preValidation: readBodyWords(BackfillRequest) },
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request

@@ -7,8 +7,9 @@ import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import type { World } from '../../ports/world.ts'
 import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
+import type { ApiError } from '../http/api-error.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
-import { invalidRequest } from '../http/invalid-request.ts'
+import { invalidRequest, joinRefusals } from '../http/invalid-request.ts'
 import { parseJsonBody } from '../http/json-body.ts'
 import { aJob, jobDeleted } from '../http/path-id.ts'
 import { createValidator } from '../http/validators.ts'
@@ -16,10 +17,11 @@ import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
 import { takeJob } from './job-body.ts'
 import { applyPatch } from './job-patch.ts'
+import { patchRules } from './job-rules.ts'
 import { toJob } from './job-view.ts'
 import { warningsOf } from './job-warnings.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
-import { planEdit } from './plan-edit.ts'
+import { findEditRefusals, planEdit } from './plan-edit.ts'
 import { dependenciesOf } from './validate-dependencies.ts'
 import type { CheckTarget } from './validate-execution.ts'
 
@@ -43,6 +45,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
       consumes: ['application/json', mergePatch],
       body: JobPatch,
       answer: ChangedJob,
+      rules: patchRules(deps),
       options: takeJob(clock, 'patch', [requireIfMatch]),
     }),
     async (request, reply) => {
@@ -59,10 +62,13 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
         const job = await jobs.change({ tenantId, jobId, activeJobsMax, ...dependencies }, (state) => {
           if (state.status === 'DELETED') throw jobDeleted(jobId)
           checkVersion(precondition, state)
-          const wanted = requireJob(applyPatch(state, patch))
-          key = wanted.key
           const { name: by, tier } = caller
-          return planEdit(state, wanted, { by, tier, checkTarget, calendars: named })
+          const context = { by, tier, checkTarget, calendars: named }
+          const wanted = requireJob(applyPatch(state, patch), (job, isSound) =>
+            findEditRefusals(state, job, context, isSound),
+          )
+          key = wanted.key
+          return planEdit(state, wanted, context)
         })
         if (job === 'not_found') throw aJob.notFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
@@ -84,9 +90,13 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
 
 const findErrors = createValidator(JobRequest)
 
-/** By the same schema as POST. */
-function requireJob(value: unknown): JobRequest {
+/** By the same schema as POST. `judge`: the refusals by other rules, for fields that the schema does not refuse. */
+function requireJob(
+  value: unknown,
+  judge: (job: JobRequest, isSound: (pointer: string) => boolean) => readonly ApiError[],
+): JobRequest {
+  const job = value as JobRequest
   const findings = findErrors(value)
-  if (findings !== null) throw invalidRequest(findings)
-  return value as JobRequest
+  if (findings === null) return job
+  throw joinRefusals([invalidRequest(findings), ...judge(job, (pointer) => !findings.isWrong(pointer))])
 }

@@ -135,7 +135,8 @@ function withoutGiven(current: FieldsGiven, patch: Fields, type: Executor): Fiel
   return kept
 }
 
-function mergePatch(target: unknown, patch: unknown): unknown {
+/** RFC 7396. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
   const merged: Fields = isObject(target) ? { ...target } : {}
   for (const [name, value] of Object.entries(patch)) {

@@ -119,6 +119,20 @@ test('a completed job can neither be paused nor resumed, only deleted', async (t
   assert.equal((await remove()).json().status, 'DELETED')
 })
 
+test('a job that runs once is told so while its execution is live, not that it is completed', async (t) => {
+  const { path, call, pause, resume, memory, world } = await setup(t, { type: 'IMMEDIATE' })
+  assert.equal((await call('GET', path)).json().status, 'ACTIVE')
+  for (const answer of [await pause(), await resume()]) {
+    assertProblem(answer, 'JOB_COMPLETED')
+    const { title, detail } = answer.json()
+    assert.equal(title, 'The job has no slot left')
+    assert.match(detail, /runs once and its execution is under way, so it can be neither paused nor resumed/)
+    assert.doesNotMatch(answer.body, /is completed/)
+  }
+  await runAll({ memory, world })
+  assert.match((await pause()).json().detail, /has no slot left\.$/)
+})
+
 test('If-Match is optional here, and holds', async (t) => {
   const { pause, resume, remove } = await setup(t)
   const stale = { 'if-match': '"2"' }

@@ -111,7 +111,7 @@ function answerChange(
   return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
     const job = await jobs.change({ tenantId, jobId, activeJobsMax, ...dependencies }, (state) => {
       checkVersion(precondition, state)
-      return requireChangeable(decide(state), jobId)
+      return requireChangeable(decide(state), state)
     })
     if (job === 'not_found' || job === 'key_taken') throw aJob.notFound(jobId)
     if (isActiveJobsRefusal(job)) throw refuseActiveJobs(caller.tier, job)
@@ -129,8 +129,14 @@ function answerChange(
   })
 }
 
-function requireChangeable(decision: JobWrite | ChangeRefusal | null, jobId: string): JobWrite | null {
-  if (decision === 'deleted') throw jobDeleted(jobId)
-  if (decision === 'completed') throw new ApiError('JOB_COMPLETED', `The job ${jobId} has no slot left.`)
+function requireChangeable(decision: JobWrite | ChangeRefusal | null, job: LockedJob): JobWrite | null {
+  if (decision === 'deleted') throw jobDeleted(job.jobId)
+  if (decision === 'completed') throw new ApiError('JOB_COMPLETED', whyNoSlot(job))
   return decision
+}
+
+/** A job that is shown as ACTIVE is not told to be completed. */
+function whyNoSlot({ jobId, isUnderWay }: LockedJob): string {
+  if (!isUnderWay) return `The job ${jobId} has no slot left.`
+  return `The job ${jobId} runs once and its execution is under way, so it can be neither paused nor resumed; cancel the execution to stop it.`
 }

@@ -8,6 +8,7 @@ import { contentOf } from '../http/page-content.ts'
 import { aJob } from '../http/path-id.ts'
 import { rawField } from '../http/raw-json.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { toDefinition } from './job-view.ts'
 
 export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVersions: JobVersions }): void {
@@ -17,6 +18,7 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
       description:
         'Every change of the definition creates a version; a pause does not. `job_version` of an execution is the version that it ran. Values of headers and of the environment are left out, as everywhere; payloads too, unless `include=payload` asks for them. A version that no kept execution has run loses its payload and metadata (`pruned_at`) some minutes after the next one was made, and goes after the history retention of the tenant, at the latest when there are 10,000 later ones.',
       querystring: JobVersionListQuery,
+      options: { preValidation: readQueryWords(JobVersionListQuery) },
       answer: JobVersionList,
     }),
     async ({ tenantId, params, query }): Promise<JobVersionList> => {

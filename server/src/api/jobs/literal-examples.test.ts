@@ -158,6 +158,24 @@ test('document 1: the row of its table of jobs, with an interval or cron in a zo
   assert.equal(active.jobs.length, 2)
 })
 
+test('document 1: the row of a job that runs a shell command', async (t) => {
+  const { create } = await setup(t)
+  const job = await create(`{
+    "name": "rollup", "schedule": "0 9 * * *", "timezone": "UTC", "payload": { "table": "sales" },
+    "executor_type": "shell", "executor_config": { "command": "/usr/local/bin/rollup", "args": ["--table", "sales"] },
+    "max_retries": 3, "retry_backoff": "exponential", "timeout_sec": 300, "status": "active", "next_run_at": null
+  }`)
+  assert.deepEqual(job.execution, {
+    type: 'shell',
+    command: '/usr/local/bin/rollup',
+    args: ['--table', 'sales'],
+    env: {},
+    payload: { table: 'sales' },
+    timeout_seconds: 300,
+  })
+  assert.equal(job.schedule.next_run_at, '2026-01-01T09:00:00Z')
+})
+
 test('document 1: its executor types that are not built are refused by name', async (t) => {
   const { send } = await setup(t)
   const configs = {
@@ -266,6 +284,25 @@ test('document 4: its requests, and a worker runs the handler named after the jo
   }
   assert.equal((await send(200, `DELETE ${path}`)).status, 'DELETED')
   assert.equal((await send(200, 'GET /api/v1/jobs?status=cancelled')).jobs[0].job_id, job.job_id)
+})
+
+test('document 4: the row of its INSERT has a time that the schedule computes, and is refused by its name', async (t) => {
+  const { send, create } = await setup(t)
+  const row = {
+    name: 'send_daily_report',
+    schedule: '0 9 * * *',
+    payload: { report_type: 'sales' },
+    status: 'SCHEDULED',
+  }
+  const line = 'POST /api/v1/jobs'
+  const problem = await send(400, line, JSON.stringify({ ...row, next_run_at: '2024-01-16 09:00:00' }))
+  assert.deepEqual(
+    problem.errors.map((one: { pointer: string }) => one.pointer),
+    ['/next_run_at'],
+  )
+  assert.match(problem.detail, /is computed from the schedule; leave it out/)
+  const job = await create(JSON.stringify({ ...row, next_run_at: null }))
+  assert.deepEqual([job.status, job.schedule.next_run_at], ['ACTIVE', '2026-01-01T09:00:00Z'])
 })
 
 test('document 4: the retry policy of its request flow counts the first attempt', async (t) => {

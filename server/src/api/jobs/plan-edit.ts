@@ -15,7 +15,14 @@ import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { ApiError } from '../http/api-error.ts'
 import { refuseField } from '../http/problem.ts'
 import { revealValues } from './job-patch.ts'
-import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
+import {
+  type DefinedJob,
+  type DefinitionContext,
+  defineJob,
+  findRefusals,
+  pointerToTime,
+  refuseOver,
+} from './validate-definition.ts'
 import type { CheckTarget } from './validate-execution.ts'
 
 export interface EditContext {
@@ -38,19 +45,33 @@ export function planEdit(state: JobState, given: JobRequest, context: EditContex
   return editJob(state, { by: context.by, key, version: definition })
 }
 
-/** A new interval counts from now on; any other edit keeps the grid. */
-function defineAnew(
+/** The refusals of a changed job that its schema refuses too, by the rules for fields without a mistake. */
+export function findEditRefusals(
   state: JobState,
   request: JobRequest,
-  { tier, calendars: given, checkTarget }: EditContext,
-): DefinedJob {
-  const { jobId, tenantId, anchorAt, now } = state
-  const calendars = { ...emptyCalendars([state.schedule]), ...given }
-  const version = state.version + 1
-  const context = { jobId, tenantId, tier, version, calendars, checkTarget, former: state }
-  const kept = withSameRule(state, defineJob(request, { ...context, anchorAt }))
+  context: EditContext,
+  isSound: (pointer: string) => boolean,
+): readonly ApiError[] {
+  return findRefusals(request, definitionContext(state, context), isSound)
+}
+
+/** A new interval counts from now on; any other edit keeps the grid. */
+function defineAnew(state: JobState, request: JobRequest, given: EditContext): DefinedJob {
+  const { now } = state
+  const context = definitionContext(state, given)
+  const kept = withSameRule(state, defineJob(request, context))
   if (!hasNewInterval(state.schedule, kept.definition.schedule)) return kept
   return defineJob(request, { ...context, anchorAt: now })
+}
+
+function definitionContext(
+  state: JobState,
+  { tier, calendars: given, checkTarget }: EditContext,
+): DefinitionContext {
+  const { jobId, tenantId, anchorAt } = state
+  const calendars = { ...emptyCalendars([state.schedule]), ...given }
+  const version = state.version + 1
+  return { jobId, tenantId, tier, version, anchorAt, calendars, checkTarget, former: state }
 }
 
 /** An edit that leaves the schedule alone leaves its clock rule alone too: late slots would be skipped with it. */

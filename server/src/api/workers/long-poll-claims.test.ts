@@ -47,6 +47,8 @@ function setup() {
         const routes = new Set([...waiting.keys(), ...suspects])
         return [...routes].filter((route) => prefixes.some((prefix) => route.startsWith(prefix)))
       },
+      countWaiting: async (routes: readonly string[]) =>
+        routes.reduce((sum, route) => sum + (waiting.get(route) ?? 0), 0),
     },
     attempts: {
       find: async ([id]: readonly string[]) => {

@@ -1,8 +1,9 @@
 // Holds claims of SDK workers until there is something to run. One query serves all waiting claims: it finds the routes
-// of their handlers that have work, then each worker that could take it claims, in order of arrival. Nothing held here
-// would be missed by another process: claimed executions are held in the store, under the worker's name.
+// of their handlers that have work, then each worker that could take it claims, in order of arrival, no more than an
+// equal share while others wait for the same. Nothing held here would be missed by another process: claimed executions are held in the store, under the worker's name.
 import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.ts'
 import { suspectHost } from '../../domain/queue/route.ts'
+import { waitingCountMax } from '../../domain/queue/spread.ts'
 import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -11,6 +12,7 @@ import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { takePlace } from '../http/take-place.ts'
+import { ClaimShares } from './claim-shares.ts'
 import { SuspectsInFlight } from './suspects-in-flight.ts'
 
 export interface LongPollDeps {
@@ -52,6 +54,8 @@ const routesPerHandlerMax = 200
 const routesMax = 256
 const lanesMax = 256
 const batchesMax = 100
+/** Parked claims that are looked at to count the workers that wait for the same. */
+const parkedLooksMax = 1_000
 const nothing: Claimed = { batches: [], live: [] }
 
 interface Parked {
@@ -73,6 +77,7 @@ interface Look {
   routes: ReadonlyMap<string, readonly string[]>
   /** Sets of routes in which nothing is left. */
   empty: Set<string>
+  shares: ClaimShares
 }
 
 export class LongPollClaims {
@@ -182,7 +187,11 @@ export class LongPollClaims {
       return
     }
     try {
-      const look: Look = { routes: await this.#findRoutes(), empty: new Set() }
+      const look: Look = {
+        routes: await this.#findRoutes(),
+        empty: new Set(),
+        shares: new ClaimShares(this.#deps.routes),
+      }
       const waiting = this.#parkedFor(look).values()
       const serve = async () => {
         for (const parked of waiting) await this.#serve(parked, look)
@@ -201,7 +210,7 @@ export class LongPollClaims {
     for (let at = 0; at < prefixes.length; at += prefixesPerLook) {
       const some = prefixes.slice(at, at + prefixesPerLook)
       for (const route of await this.#deps.routes.findWaiting(some, routesPerHandlerMax)) {
-        const prefix = route.slice(0, route.lastIndexOf(' ') + 1)
+        const prefix = prefixOf(route)
         found.set(prefix, [...(found.get(prefix) ?? []), route])
       }
     }
@@ -224,7 +233,8 @@ export class LongPollClaims {
     parked.hasRoom = false
     this.#serving.add(parked)
     try {
-      const claimed = await this.#claim(parked.wish, routes)
+      const share = look.shares.of(routes, () => this.#countParked(routes))
+      const claimed = await this.#claim(parked.wish, routes, share)
       if (claimed === 'empty') look.empty.add(key)
       else if (claimed.batches.length + claimed.live.length > 0) this.#hand(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
@@ -251,9 +261,30 @@ export class LongPollClaims {
     return [...all.slice(start), ...all.slice(0, start)].slice(0, routesMax)
   }
 
-  async #claim({ worker, limit }: ClaimWish, routes: readonly string[]): Promise<Claimed | 'empty'> {
+  /** Workers with a parked claim that could be served from these routes; counting ends where it makes no difference. */
+  #countParked(routes: readonly string[]): number {
+    const nowMs = this.#deps.clock.monotonicMs()
+    const found = new Set<string>()
+    let looks = 0
+    for (const route of routes) {
+      for (const { wish, labels } of this.#byPrefix.get(prefixOf(route)) ?? []) {
+        if (found.size === waitingCountMax || looks++ === parkedLooksMax) return found.size
+        const { workerId } = wish.worker
+        const isFull = (this.#fullUntilMs.get(workerId) ?? 0) > nowMs
+        if (!isFull && hasLabelsFor(route, labels)) found.add(workerId)
+      }
+    }
+    return found.size
+  }
+
+  async #claim(
+    { worker, limit: wanted }: ClaimWish,
+    routes: readonly string[],
+    share: Promise<number>,
+  ): Promise<Claimed | 'empty'> {
     const { workerId } = worker
-    const waiting = await this.#deps.queue.waiting(routes, lanesMax)
+    const [waiting, shared] = await Promise.all([this.#deps.queue.waiting(routes, lanesMax), share])
+    const limit = Math.min(wanted, shared)
     const hasSuspects = waiting.hosts.includes(suspectHost)
     if (waiting.lanes.length === 0 && !hasSuspects) return 'empty'
     const suspect = hasSuspects && (await this.#suspects.reserve(workerId))
@@ -320,4 +351,9 @@ export class LongPollClaims {
     }
     return true
   }
+}
+
+/** Up to the labels. */
+function prefixOf(route: string): string {
+  return route.slice(0, route.lastIndexOf(' ') + 1)
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
 import { type ClaimedHere, markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
@@ -41,6 +42,22 @@ test('claims together bring no more than the capacity until a result is reported
   await report(workerId, [{ ...markOf(claims[0]![0]!), status: 'succeeded' }])
   assert.equal((await take(workerId, { limit: 50 })).length, 1)
   assert.equal((await take(workerId, { limit: 50 })).length, 0)
+})
+
+test('executions that come at once are shared by the workers that wait for them', async (t) => {
+  const { memory, register, take, trigger, call } = await setup(t)
+  const looks = t.mock.method(memory.routes, 'findWaiting').mock
+  const claims: Promise<ClaimedHere[]>[] = []
+  for (let n = 0; n < 3; n++) {
+    const before = looks.callCount()
+    claims.push(take(await register({ capacity: 12 }), { wait_seconds: 20, limit: 12 }))
+    while (looks.callCount() === before) await setImmediate()
+  }
+  const { jobId } = await trigger(0)
+  const answer = await call('POST', `/jobs/${jobId}/triggers`, { count: 12 })
+  assert.equal(answer.statusCode, 202, answer.body)
+  const sizes = (await Promise.all(claims)).map((executions) => executions.length)
+  assert.deepEqual(sizes, [4, 4, 4])
 })
 
 test('the executions of a worker are listed by its id', async (t) => {

@@ -275,6 +275,23 @@ test('log lines come with heartbeats and reports, and only from the holder of th
   assert.deepEqual(await read(), ['a', 'b', 'c'])
 })
 
+test('the words of a worker are read in any case', async (t) => {
+  const { call, register, take, beat, report, trigger, show } = await setup(t)
+  const workerId = await register()
+  await trigger(1)
+  const [claimed] = await take(workerId)
+  assert.equal((await beat(workerId, [markOf(claimed!)], { status: 'draining' })).statusCode, 200)
+  const { workers } = (await call('GET', '/workers?status=draining')).json()
+  assert.equal(workers[0].worker_id, workerId)
+  const logs = { first_line: 0, lines: [{ level: 'INFO', message: 'a' }] }
+  const error = { type: 'handler_error', message: 'no paper', final: true }
+  const answer = await report(workerId, [{ ...markOf(claimed!), status: 'FAILED', error, logs }])
+  assert.deepEqual(answer.json(), { accepted: 1, cancelled: [], refused: [] }, answer.body)
+  assert.equal((await show(claimed!.execution_id)).status, 'FAILED')
+  for (const path of ['/activity?step=HOUR', '/sla?window=24H'])
+    assert.equal((await call('GET', path)).statusCode, 200, path)
+})
+
 test('executions that a worker holds when it leaves run elsewhere', async (t) => {
   const { register, take, leave, trigger, woken } = await setup(t)
   const [workerId, other] = [await register(), await register()]

@@ -23,6 +23,7 @@ import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { readBodyWords } from '../http/words.ts'
 import { requireWorker, workerLost } from './find-worker.ts'
 
 export interface WorkerReportDeps extends EndDeps {
@@ -57,7 +58,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       description: 'One heartbeat for the whole worker, every `heartbeat_seconds`.',
       body: WorkerHeartbeatRequest,
       answer: WorkerHeartbeatReply,
-      options: { bodyLimit },
+      options: { bodyLimit, preValidation: readBodyWords(WorkerHeartbeatRequest) },
     }),
     async ({ tenantId, body }): Promise<WorkerHeartbeatReply> => {
       const { worker_id: given, status = 'ACTIVE', running = [] } = body
@@ -101,7 +102,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
         'Repeat the request until it is answered: a result that was accepted before is accepted again, and a different one for the same attempt is refused.',
       body: ReportRequest,
       answer: ReportReply,
-      options: { bodyLimit },
+      options: { bodyLimit, preValidation: readBodyWords(ReportRequest) },
     }),
     async ({ tenantId, body }): Promise<ReportReply> => {
       const { results } = body

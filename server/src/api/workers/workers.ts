@@ -24,6 +24,7 @@ import { workerRegistered } from '../../telemetry/events.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readIdCursor, writeCursor } from '../http/cursor.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { requireWorker } from './find-worker.ts'
 
 export interface WorkerDeps extends Pick<World, 'ids'>, Pick<StorePorts, 'workers' | 'leases'> {
@@ -45,6 +46,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
         'Operators see all workers, a tenant its own. Workers that died are shown for an hour, workers that deregistered for 10 minutes.',
       querystring: WorkerListQuery,
       answer: WorkerList,
+      options: { preValidation: readQueryWords(WorkerListQuery) },
     }),
     async ({ tenantId, caller, query }): Promise<WorkerList> => {
       const of = { tenantId: caller.operator ? null : tenantId }

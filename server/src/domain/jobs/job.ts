@@ -22,6 +22,11 @@ export function hasSchedule({ schedule }: { schedule: StoredSchedule }): boolean
   return schedule.type !== noSchedule.type
 }
 
+/** Whether it has a single slot. `runsOnce` of the SQL fragments is the same. */
+export function runsOnce({ schedule }: { schedule: StoredSchedule }): boolean {
+  return schedule.type === 'IMMEDIATE' || schedule.type === 'ONE_TIME'
+}
+
 export const partitionsCount = 64
 
 /** The fields of every kind of executor; domain/executors has their own ones. */

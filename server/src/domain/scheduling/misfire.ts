@@ -56,7 +56,7 @@ export interface LateRuns {
 export const lateAfterMs = 2_000
 
 /** Misfired slots that run. */
-const misfiredMax: Record<MisfirePolicy, number> = { FIRE_ONCE: 1, FIRE_ALL: 1_000, SKIP: 0 }
+export const misfiredMax: Record<MisfirePolicy, number> = { FIRE_ONCE: 1, FIRE_ALL: 1_000, SKIP: 0 }
 /** FIRE_ALL: 10 a second, for the target was not made for all at once. */
 const fireAllPaceMs = 100
 

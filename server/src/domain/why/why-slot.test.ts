@@ -114,6 +114,14 @@ const thens: [SlotFacts, string][] = [
     `${came} while the graph run r was still under way (overlap_policy SKIP).`,
   ],
   [
+    skipped({ reason: 'overlap', job: { ...job, misfirePolicy: 'FIRE_ALL' } }),
+    `${came} while an earlier execution of the job was still under way (overlap_policy SKIP; under FIRE_ALL slots wait only while missed slots are caught up, and only the first 1,000).`,
+  ],
+  [
+    skipped({ reason: 'overlap', job: { ...job, misfirePolicy: 'FIRE_ALL', overlapPolicy: 'BUFFER_ALL' } }),
+    `${came} when 1,000 slots were waiting already (overlap_policy BUFFER_ALL).`,
+  ],
+  [
     skipped({ reason: 'overlap', version: 2 }),
     `${came} while an earlier execution of the job was still under way.`,
   ],
@@ -139,7 +147,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'FIRE_ALL' } }),
-    `${missed} again within the misfire window, or there were more than run by FIRE_ALL.`,
+    `${missed} again within the misfire window, or there were more than the 1,000 latest, which FIRE_ALL runs.`,
   ],
   [skipped({ reason: 'misfire', version: 1 }), `${missed}.`],
   [

@@ -4,6 +4,7 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { ExecutionView } from '../../ports/executions.ts'
 import { bufferMax, type JobView, type SkippingPause } from '../jobs/job.ts'
+import { joinedMax, joinsCatchUp, misfiredMax } from '../scheduling/misfire.ts'
 import type { Answer } from './why.ts'
 import { againText, type RunAgain, skipText } from './why-graph.ts'
 import {
@@ -161,13 +162,22 @@ function named(exclusion: string | null): string {
 
 function whyOverlap({ job, version, blocker }: SlotFacts): string {
   // The policy of another version of the job is not known here.
-  const policy = version === job.version ? ` (overlap_policy ${job.overlapPolicy})` : ''
+  const policy = version === job.version ? ` (overlap_policy ${job.overlapPolicy}${joinText(job)})` : ''
   const under = blocker ?? 'an earlier execution of the job'
   if (version !== job.version || job.overlapPolicy === 'SKIP')
     return `came while ${under} was still under way${policy}`
-  const full =
-    job.overlapPolicy === 'BUFFER_ONE' ? 'a slot was' : `${bufferMax.toLocaleString('en-US')} slots were`
+  const full = job.overlapPolicy === 'BUFFER_ONE' ? 'a slot was' : `${numberText(bufferMax)} slots were`
   return `came when ${full} waiting already${policy}`
+}
+
+function numberText(number: number): string {
+  return number.toLocaleString('en-US')
+}
+
+/** Of a job that also skips slots on time while it catches up, when too many of them came. */
+function joinText(job: SlotFacts['job']): string {
+  if (!joinsCatchUp(job)) return ''
+  return `; under FIRE_ALL slots wait only while missed slots are caught up, and only the first ${numberText(joinedMax)}`
 }
 
 function whyMisfire({ job, version, instead }: SlotFacts): string {
@@ -178,5 +188,5 @@ function whyMisfire({ job, version, instead }: SlotFacts): string {
   if (job.misfirePolicy === 'FIRE_ONCE')
     return `${missed}; only the latest missed slot runs, if it is within the misfire window`
   const window = job.misfireWindowSeconds === null ? '' : ` of ${job.misfireWindowSeconds} s`
-  return `${missed} again within the misfire window${window}, or there were more than run by FIRE_ALL`
+  return `${missed} again within the misfire window${window}, or there were more than the ${numberText(misfiredMax.FIRE_ALL)} latest, which FIRE_ALL runs`
 }

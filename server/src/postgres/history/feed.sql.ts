@@ -1,6 +1,7 @@
 // The statements of the live view.
 import { fixedRoutes } from '../../domain/executors/list.ts'
-import { literals, sql } from '../../lib/sql.ts'
+import { fragment, literals, sql } from '../../lib/sql.ts'
+import { isOnceUnderWay, runsOnce } from '../sql/fragments.ts'
 
 const routes = literals([...fixedRoutes(false), ...fixedRoutes(true)])
 
@@ -33,8 +34,8 @@ export const selectSnapshot = sql('selectSnapshot')`
 /**
  * New are the rows that this snapshot shows and the one before ($2) did not, so nothing is reported twice and nothing
  * that was committed late is passed over. $3: nothing new was recorded before. $4: executions that are known to run.
- * $5: graph runs to look at. $6, $7: how many to report, of executions and of others. $8: how many rows under way to
- * scan. $9: when the snapshot before had been taken: later records are new, which is quicker to check for each row.
+ * $5: graph runs to look at. $6, $7: how many to report, of executions and of others; of
+ * jobs as many that changed, and as many that run once and have run. $8: how many rows under way to scan. $9: when the snapshot before had been taken: later records are new, which is quicker to check for each row.
  */
 export const selectFeed = sql('selectFeed')`
   WITH here AS MATERIALIZED (
@@ -106,6 +107,31 @@ export const selectFeed = sql('selectFeed')`
     ) shared
     JOIN jobs j ON j.job_id = shared.job_id AND j.tenant_id = $1
     GROUP BY shared.held
+  ), changed AS MATERIALIZED (
+    (
+      SELECT j.job_id
+      FROM jobs j
+      -- By the clock of the server that wrote it.
+      WHERE j.tenant_id = $1
+        AND j.updated_at >= from_ms($3) - interval '1 second'
+        AND NOT pg_visible_in_snapshot(whole_xid(j.xmin, (SELECT next FROM here)), $2::pg_snapshot)
+      ORDER BY j.updated_at DESC LIMIT $7
+    )
+    UNION
+    (
+      -- A job that runs once is shown as COMPLETED only from the end of its execution on.
+      SELECT told.job_id
+      FROM told
+      CROSS JOIN LATERAL (
+        SELECT c.version FROM cursors c WHERE c.job_id = told.job_id AND c.status = 'COMPLETED' LIMIT 1
+      ) c
+      CROSS JOIN LATERAL (
+        SELECT
+        FROM job_versions v
+        WHERE v.job_id = told.job_id AND v.version = c.version AND ${runsOnce} LIMIT 1
+      ) v
+      WHERE told.final LIMIT $7
+    )
   )
   SELECT here.snapshot, here.now, counts.*,
     (SELECT count(*) FROM own_under_way WHERE state IN ('running', 'awaiting')) + (
@@ -140,20 +166,16 @@ export const selectFeed = sql('selectFeed')`
     (
       SELECT json_agg(
           json_build_object(
-            'jobId', changed.job_id, 'name', changed.name, 'status', changed.status,
-            'version', changed.version
+            'jobId', j.job_id, 'name', j.name, 'status', c.status, 'version', j.version,
+            'isUnderWay', ${isOnceUnderWay(fragment`j.job_id`)}
           )
         )
-      FROM (
-        SELECT j.job_id, j.name, c.status, j.version
-        FROM jobs j
-        JOIN cursors c ON c.job_id = j.job_id
-        -- By the clock of the server that wrote it.
-        WHERE j.tenant_id = $1
-          AND j.updated_at >= from_ms($3) - interval '1 second'
-          AND NOT pg_visible_in_snapshot(whole_xid(j.xmin, (SELECT next FROM here)), $2::pg_snapshot)
-        ORDER BY j.updated_at DESC LIMIT $7
-      ) changed
+      FROM changed
+      CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = changed.job_id LIMIT 1) j
+      CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = changed.job_id LIMIT 1) c
+      CROSS JOIN LATERAL (
+        SELECT * FROM job_versions v WHERE v.job_id = changed.job_id AND v.version = j.version LIMIT 1
+      ) v
     ) AS jobs,
     (
       SELECT json_agg(

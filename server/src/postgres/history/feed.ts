@@ -1,5 +1,6 @@
 // The live view on PostgreSQL. A feed position is a snapshot: anything it does not show, the next poll reports.
 import { countNodes } from '../../domain/graphs/run-counts.ts'
+import { shownStatus } from '../../domain/jobs/job.ts'
 import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import {
@@ -71,7 +72,7 @@ export class PostgresFeed implements Feed {
       underWay,
       running: row.running,
       waiting: row.waiting,
-      jobs: row.jobs ?? [],
+      jobs: (row.jobs ?? []).map(toJob),
       operations: row.operations ?? [],
       graphRuns: (row.graph_runs ?? []).map(toRun),
     }
@@ -105,7 +106,7 @@ interface FeedRow {
   waiting: number
   recorded: RecordedPart[] | null
   under_way: UnderWayPart[] | null
-  jobs: FeedJob[] | null
+  jobs: (FeedJob & { isUnderWay: boolean })[] | null
   operations: FeedOperation[] | null
   graph_runs: (Pick<FeedRun, 'runId' | 'status'> & { roles: string; states: string })[] | null
 }
@@ -116,6 +117,10 @@ type UnderWayPart = Pick<
   FeedExecution,
   'executionId' | 'jobId' | 'jobName' | 'attempt' | 'slot' | 'startedAt'
 > & { state: LiveState; cancelled: boolean }
+
+function toJob({ isUnderWay, ...job }: NonNullable<FeedRow['jobs']>[number]): FeedJob {
+  return { ...job, status: shownStatus({ ...job, isUnderWay }) }
+}
 
 function toRecorded({ final, outcome, ...part }: RecordedPart): FeedExecution {
   return { ...part, status: final ? statusOfOutcome(outcome) : 'RETRYING' }

@@ -4,7 +4,7 @@ import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { boundedPage, pageIds, pickedCount } from '../sql/bounded-page.ts'
 import {
   currentVersions,
-  isUnderWay,
+  isOnceUnderWay,
   leanExecution,
   payloadText,
   rankOf,
@@ -114,11 +114,7 @@ const columnsWith = (execution: Fragment) => fragment`
       ORDER BY day.day DESC LIMIT 1
     )
   ) AS last_run_at,
-  CASE
-    WHEN c.status = 'COMPLETED' AND v.schedule ->> 'type' IN ('IMMEDIATE', 'ONE_TIME')
-      THEN ${isUnderWay(fragment`j.job_id`, fragment`c.scattered`)}
-    ELSE false
-  END AS is_under_way`
+  ${isOnceUnderWay(fragment`j.job_id`)} AS is_under_way`
 
 export const selectJob = sql('selectJob')`
   SELECT ${columnsWith(fragment`v.execution`)} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`

@@ -1,5 +1,6 @@
 // The statements that compare a worker with the others like it.
 import { fragment, sql } from '../../lib/sql.ts'
+import { waitingOn } from '../sql/fragments.ts'
 
 /** Of a worker (w): it claims, and has beaten within $1 ms. */
 const claims = fragment`
@@ -34,17 +35,6 @@ export const measurePeers = sql('measurePeers')`
     ) b
     WHERE w.worker_id = ANY ($2::uuid[]) AND ${claims} AND l.count + b.count < w.capacity
   )
-  SELECT coalesce(array_agg(p.held), '{}') AS held, least($5::int, (
-    SELECT coalesce(sum(x.count), 0) FROM unnest($4::text[]) AS r(route) CROSS JOIN LATERAL (
-      SELECT count(*) FROM (
-        SELECT FROM live l WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NULL LIMIT $5
-      ) l
-      UNION ALL
-      SELECT sum(b.size) FROM (
-        SELECT cardinality(b.positions) AS size FROM batches b
-        WHERE b.route = r.route AND b.worker_id IS NULL LIMIT $5
-      ) b
-    ) x
-    WHERE EXISTS (SELECT FROM peer)
-  ))::int AS waiting
+  SELECT coalesce(array_agg(p.held), '{}') AS held,
+    CASE WHEN EXISTS (SELECT FROM peer) THEN ${waitingOn(fragment`$4::text[]`, fragment`$5::int`)} ELSE 0 END AS waiting
   FROM peer p`

@@ -1,5 +1,6 @@
-// The statement on routes.
-import { sql } from '../../lib/sql.ts'
+// The statements on routes.
+import { fragment, sql } from '../../lib/sql.ts'
+import { waitingOn } from '../sql/fragments.ts'
 
 // Distinct routes of each prefix, by skipping through the three indexes of claimable work: the cost grows with the
 // number of routes, not with the number of waiting executions. Routes are compared by their bytes, so routes with a
@@ -25,3 +26,6 @@ export const selectWaitingRoutes = sql('selectWaitingRoutes')`
     FROM found o WHERE starts_with(o.route, o.p) AND o.nth + 1 < $2
   )
   SELECT DISTINCT route FROM found WHERE starts_with(route, p)`
+
+export const countWaiting = sql('countWaiting')`
+  SELECT ${waitingOn(fragment`$1::text[]`, fragment`$2::int`)} AS waiting`

@@ -18,6 +18,9 @@ export const isLeftBehindInOrder = fragment`
 export const isLimited = fragment`
   (v.concurrency_key IS NOT NULL OR (v.overlap_policy = 'ALLOW' AND v.concurrency_limit IS NOT NULL))`
 
+/** Whether a version (v) has a single slot. */
+export const runsOnce = fragment`(v.schedule ->> 'type' IN ('IMMEDIATE', 'ONE_TIME'))`
+
 /** Whether the job of a cursor (c) starts runs of its graph. */
 export const isRoot = fragment`(c.graph_id IS NOT NULL AND NOT c.depends)`
 
@@ -71,6 +74,35 @@ export const firstRank = (route: Fragment, counts = fragment`true`): Fragment =>
     )
   )`
 
+/** How many executions can be claimed on routes and wait for no host. Counting ends at `max`, however many wait. */
+export const waitingOn = (routes: Fragment, max: Fragment): Fragment => fragment`
+  least(
+    ${max},
+    (
+      SELECT count(*)
+      FROM (
+        SELECT
+        FROM unnest(${routes}) AS r(route)
+        CROSS JOIN LATERAL (
+          SELECT FROM live l WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NULL LIMIT ${max}
+        ) l
+        LIMIT ${max}
+      ) l
+    ) + (
+      SELECT coalesce(sum(b.size), 0)
+      FROM (
+        SELECT b.size
+        FROM unnest(${routes}) AS r(route)
+        CROSS JOIN LATERAL (
+          SELECT cardinality(b.positions) AS size
+          FROM batches b
+          WHERE b.route = r.route AND b.worker_id IS NULL LIMIT ${max}
+        ) b
+        LIMIT ${max}
+      ) b
+    )
+  )::int`
+
 /** The sort key within a lane: a level of priority is worth a minute of waiting. `rankOf` of the domain is the same. */
 export const rankOf = (at: Fragment, priority: Fragment): Fragment => fragment`
   ${at} + ${priority} * interval '60 seconds'`
@@ -102,6 +134,13 @@ export const isUnderWay = (job: Fragment, scattered: Fragment, latest = latestOf
     CASE WHEN ${scattered} THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[${job}] LIMIT 1) END,
     (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1), false
   )`
+
+/** Of a job that runs once (its version is v, its cursor c) and is COMPLETED: whether its execution has not ended. */
+export const isOnceUnderWay = (job: Fragment): Fragment => fragment`
+  CASE
+    WHEN c.status = 'COMPLETED' AND ${runsOnce} THEN ${isUnderWay(job, fragment`c.scattered`)}
+    ELSE false
+  END`
 
 /** The overlap rule for many jobs at once: the jobs of the array with anything under way outside of batches. */
 export const jobsUnderWay = (jobs: Fragment): Fragment => fragment`

@@ -1,6 +1,7 @@
 // Conformance of the feed port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import { type FeedLook, type FeedMark, feedItemsMax } from '../../../src/ports/feed.ts'
 import type { StoreScenario } from '../stores.ts'
@@ -138,6 +139,30 @@ export function testFeed(name: string, setup: (t: TestContext) => Promise<StoreS
     const { jobs } = await look()
     assert.deepEqual(jobs, [{ jobId: job.jobId, name: 'new', status: 'ACTIVE', version: 1 }])
     assert.deepEqual((await look()).jobs, [])
+  })
+
+  test(`${name}: a job that runs once is ACTIVE until its execution has ended, and is told again then`, async (t) => {
+    const s = await setup(t)
+    const look = await startReader(s)
+    await s.tick()
+    const immediate = { executionId: s.ids.nextBatch(), slot: s.at(1), lane: sharedLane }
+    const createdAt = await s.now()
+    const done = { status: 'COMPLETED', slotAt: null } as const
+    const { jobId } = await s.createJob({ schedule: { type: 'IMMEDIATE' }, ...done, immediate, createdAt })
+    const recurring = await s.createJob({ createdAt })
+    const statuses = async () => (await look()).jobs.map((one) => [one.jobId, one.status]).toSorted()
+    assert.deepEqual(
+      await statuses(),
+      [
+        [jobId, 'ACTIVE'],
+        [recurring.jobId, 'ACTIVE'],
+      ].toSorted(),
+    )
+    assert.deepEqual(await statuses(), [])
+    await s.fire(recurring, 0)
+    await s.runAll()
+    assert.deepEqual(await statuses(), [[jobId, 'COMPLETED']])
+    assert.deepEqual(await statuses(), [])
   })
 
   test(`${name}: the latest operations are there as they are`, async (t) => {

@@ -28,6 +28,7 @@ const batchIdsOf = ({ batches }: Claimed) => batches.map(({ batchId }) => batchI
 export function testQueueRoutes(name: string, setup: Setup): void {
   testClaim(name, setup)
   testFindWaiting(name, setup)
+  testCountWaiting(name, setup)
   testOwnRows(name, setup)
 }
 
@@ -178,6 +179,30 @@ function testFindWaiting(name: string, setup: Setup): void {
     await s.claimOn(workerId, [routeOf('eu')])
     await lose(s, workerId)
     assert.deepEqual(await s.routes.findWaiting([routeOf('')], 10), [routeOf('eu')])
+  })
+}
+
+function testCountWaiting(name: string, setup: Setup): void {
+  test(`${name}: executions that can be claimed on routes are counted in batches and alone, up to a bound`, async (t) => {
+    const s = await setup(t)
+    await fireOn(s, 'shell', 3, 1)
+    await fireOn(s, 'shell', 2, 2)
+    await fireOn(s, 'artifact', 4)
+    await fireOn(s, 'server', 1)
+    const execution: Execution = { ...http, type: 'shell', command: '/bin/true', args: [], env: {} }
+    for (let n = 0; n < 2; n++) await s.trigger(await s.createJob({ execution }))
+    const count = (routes: readonly string[], max = 100) => s.routes.countWaiting(routes, max)
+    assert.deepEqual(
+      await Promise.all([count(['shell']), count(['artifact']), count(both), count(['grpc']), count([])]),
+      [7, 4, 11, 0, 0],
+    )
+    assert.deepEqual(await Promise.all([count(both, 10), count(both, 1)]), [10, 1])
+    // Claimed ones, and ones that wait for a host, are nobody's to claim from the lane.
+    const workerId = await s.addWorker()
+    const [batch] = (await s.claimOn(workerId, ['artifact'])).batches
+    assert.equal(await count(both), 7)
+    await s.finishBatch(workerId, batch!, { kind: 'unstarted', host: 'api.example.com' })
+    assert.equal(await count(both), 7)
   })
 }
 
