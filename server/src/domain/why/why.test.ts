@@ -180,6 +180,12 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'target_rate',
   ],
   [
+    under({ ...ready, host: 'quota' }),
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its tenant has used up its executions a minute; it starts when there is budget (executions_per_minute).',
+    'PENDING',
+    'quota',
+  ],
+  [
     under(ready),
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z and is in the queue of the workers.',
     'PENDING',

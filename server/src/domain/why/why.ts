@@ -107,7 +107,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.host === quotaHost) {
     const quota = 'its tenant has used up its executions a minute; it starts when there is budget'
-    return told(`It waits: ${nameOf(one)} ${since}, but ${quota} (executions_per_minute).`, 'quota')
+    return answer(`It waits: ${nameOf(one)} ${since}, but ${quota} (executions_per_minute).`, 'quota')
   }
   if (one.host !== null && isRateKey(one.host)) {
     const often = `its tenant calls ${shorten(hostOfKey(one.host))} as often in a second as its tier allows`
