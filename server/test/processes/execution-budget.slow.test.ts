@@ -79,7 +79,10 @@ test(
     const allowed = burst + (perMinute * (Date.now() - fromMs)) / 60_000
     // The last request that was refused asked for more than was left.
     assert(taken <= allowed + 1 && taken >= allowed * 0.98 - atOnce, `${taken} of ${Math.round(allowed)}`)
-    assert(waits.length > 0 && waits.every((wait) => wait >= 1 && wait <= 5), `Retry-After ${[...new Set(waits)]}`)
+    assert(
+      waits.length > 0 && waits.every((wait) => wait >= 1 && wait <= 5),
+      `Retry-After ${[...new Set(waits)]}`,
+    )
     await until(() => (startsOf('triggered').length === taken ? true : null), 'each of them has run')
     t.diagnostic(`${taken} triggers taken of ${Math.round(allowed)}, ${waits.length} refused`)
   },
