@@ -5,13 +5,14 @@ import { expected } from '@carillon/contract/expected.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
-import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../ports/requests.ts'
+import type { Once, Reply, Requests, RequestTerms, RunOutcome, WriteStores } from '../../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
 import { emitCancelled, emitSettled } from '../../telemetry/emit-settled.ts'
 import { graphRunFinished } from '../../telemetry/events.ts'
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
 import { refuseField } from './problem.ts'
+import { RefillNeeded } from './refill-needed.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 declare module 'fastify' {
@@ -56,13 +57,15 @@ export async function answerWrite<Body>(
 ): Promise<FastifyReply> {
   const dryRun = (request.query as { dry_run?: boolean }).dry_run === true
   const terms = { once: dryRun ? null : readOnce(request), dryRun, ...(gather !== undefined && { gather }) }
-  const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
-    const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
-    if (done instanceof ApiError) return { value: done, reply: null }
-    const { wake = [], cancelled = [], settled = [], runsOver = [], ...answer } = done
-    const written = toReply(answer, reply)
-    return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
-  })
+  const run = () =>
+    deps.requests.run<ApiError | Written>(terms, async (stores) => {
+      const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
+      if (done instanceof ApiError) return { value: done, reply: null }
+      const { wake = [], cancelled = [], settled = [], runsOver = [], ...answer } = done
+      const written = toReply(answer, reply)
+      return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
+    })
+  const outcome = await withRefills(run)
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'belongs to a request that is in progress' }]
     const detail = 'The first request with this Idempotency-Key is not answered yet.'
@@ -81,6 +84,26 @@ export async function answerWrite<Body>(
   emitSettled(settled)
   for (const status of runsOver) graphRunFinished.emit({ status })
   return send(reply, written)
+}
+
+/** One of storage, one of waiting executions. */
+const refillsMax = 2
+
+/** A run that lacked a part of a limit has written nothing; it is repeated after the refill. */
+async function withRefills(
+  run: () => Promise<RunOutcome<ApiError | Written>>,
+): Promise<RunOutcome<ApiError | Written>> {
+  for (let left = refillsMax; left > 0; left--) {
+    try {
+      const outcome = await run()
+      if (outcome.kind !== 'done' || !(outcome.value instanceof RefillNeeded)) return outcome
+      await outcome.value.refill()
+    } catch (error) {
+      if (!(error instanceof RefillNeeded)) throw error
+      await error.refill()
+    }
+  }
+  return run()
 }
 
 interface Written {

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import type { World } from '../../ports/world.ts'
+import type { TenantQuotas } from '../access/tenant-quotas.ts'
 import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
@@ -25,13 +26,14 @@ import type { CheckTarget } from './validate-execution.ts'
 
 export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {
   checkTarget: CheckTarget
+  quotas: TenantQuotas
 }
 
 const mergePatch = 'application/merge-patch+json'
 
 /** In a scope of its own: no other call takes a merge patch. */
 export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps): Promise<void> {
-  const { clock, checkTarget } = deps
+  const { clock, checkTarget, quotas } = deps
   app.addContentTypeParser<Buffer>(mergePatch, { parseAs: 'buffer' }, parseJsonBody)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
@@ -62,7 +64,8 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
           const wanted = requireJob(applyPatch(state, patch))
           key = wanted.key
           const { name: by, tier } = caller
-          return planEdit(state, wanted, { by, tier, checkTarget, calendars: named })
+          const spendStorage = (bytes: number) => quotas.spendStorage(caller, bytes)
+          return planEdit(state, wanted, { by, tier, checkTarget, spendStorage, calendars: named })
         })
         if (job === 'not_found') throw aJob.notFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)

@@ -10,6 +10,7 @@ import { hotFireStatements } from '../../../test/hot-fire-statements.ts'
 import { hotRunStatements } from '../../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../../test/hot-statements.ts'
 import { fillDatabase } from '../../../test/large-database.ts'
+import { tenantStatements } from '../../../test/tenant-statements.ts'
 import { versionStatements } from '../../../test/version-statements.ts'
 import { workerStatementsToPlan } from '../../../test/worker-statements.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
@@ -81,6 +82,7 @@ const statements = [
   ...dashboardStatements,
   ...workerStatementsToPlan,
   ...versionStatements,
+  ...tenantStatements,
 ]
 
 /** Each with the tables that its plan reads in full. */
