@@ -62,6 +62,9 @@ const countAges = fragment`
 export const selectStorage = sql('selectStorage')`
   SELECT ${usedBytes} AS used, ${countAges} FROM storage_usage u WHERE u.tenant_id = $1`
 
+export const selectLogBytes = sql('selectLogBytes')`
+  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM log_days WHERE tenant_id = $1`
+
 /** Held until the commit, for a moment: no count is taken under it. */
 export const lockStorage = sql('lockStorage')`
   SELECT ${usedBytes} AS used, ${countAges} FROM storage_usage u WHERE u.tenant_id = $1 FOR UPDATE OF u`

@@ -104,6 +104,12 @@ export async function readStorage(
   return rows[0] ?? null
 }
 
+/** Of a tenant that has no row yet. */
+export async function readLogBytes(queries: Queries, tenantId: string): Promise<number> {
+  const { rows } = await queries.query<{ bytes: number }>(statements.selectLogBytes, [tenantId])
+  return rows[0]!.bytes
+}
+
 /** Counts, unless another process does. Outside of a transaction: others draw meanwhile. */
 export async function recountStorage(queries: Queries, tenantId: string): Promise<void> {
   const begun = await queries.query<{ counting_at: EpochMs; drawn_bytes: number }>(

@@ -3,7 +3,7 @@
 import type { StorageRoom } from '../../domain/history/log.ts'
 import { madeAtOf } from '../../lib/id.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import { readStorage } from '../access/tenant-room.ts'
+import { readLogBytes, readStorage } from '../access/tenant-room.ts'
 import type { Queries } from '../connection/database.ts'
 import type { RowOf } from '../sql/item.ts'
 import { logDayItem } from './items.ts'
@@ -25,15 +25,10 @@ export class LogStorage {
     if (known !== undefined) return known
     const found = await readStorage(this.#queries, tenantId)
     if (found === null || found.is_old) this.#uncounted.add(tenantId)
-    const room = { limit, room: limit - (found?.used ?? (await this.#logBytes(tenantId))) }
+    const room = { limit, room: limit - (found?.used ?? (await readLogBytes(this.#queries, tenantId))) }
     if (room.room <= 0 && found?.may_recount === true) this.#uncounted.add(tenantId)
     this.#rooms.set(tenantId, room)
     return room
-  }
-
-  async #logBytes(tenantId: string): Promise<number> {
-    const { rows } = await this.#queries.query<{ bytes: number }>(statements.selectLogBytes, [tenantId])
-    return rows[0]!.bytes
   }
 
   /** By the day of the execution: logs are pruned by it. */

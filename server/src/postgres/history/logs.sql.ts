@@ -37,9 +37,6 @@ export const selectLogRanges = sql('selectLogRanges')`
   ) tier ON true
   GROUP BY asked.number, tier.storage_bytes_max`
 
-export const selectLogBytes = sql('selectLogBytes')`
-  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM log_days WHERE tenant_id = $1`
-
 // Of tenants with a limit, last in the transaction and in the order of tenants: others that log for them wait only for
 // the commit.
 export const addLogBytes = sql('addLogBytes')`
