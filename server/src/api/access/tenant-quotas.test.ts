@@ -4,9 +4,13 @@ import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { addKey, addTenant } from '../../../test/access.ts'
 import { type AppChanges, assertProblem, runAll, setupApp } from '../../../test/app.ts'
+import { unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { LaneChooser } from '../../domain/queue/lane.ts'
 import { WaitingEstimates } from '../../domain/tenants/waiting-estimates.ts'
 import { runOperation } from '../../maintenance/run-operations.ts'
+import { ApiError } from '../http/api-error.ts'
+import { RefillNeeded } from '../http/refill-needed.ts'
+import { TenantQuotas } from './tenant-quotas.ts'
 
 const daily = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1:7420/echo' } }
 const free = { ...daily, overlap_policy: 'ALLOW' }
@@ -169,6 +173,56 @@ test('triggers, retries, redrives and jobs that run at once are refused beyond t
   assert.equal((await trigger()).statusCode, 202)
   refused(await call('POST', `/jobs/${jobId}/triggers`, { count: 3 }), limit)
   assert.equal((await call('POST', `/jobs/${jobId}/triggers`, { count: 2 })).statusCode, 202)
+})
+
+test('a tenant that is moved to a tier with less room is told, and so is the operator that lowers the limit', async (t) => {
+  const { call, create, operator, tenantId } = await setup(t, { waiting_executions_max: 10 })
+  const jobId = await create(free)
+  assert.equal((await call('POST', `/jobs/${jobId}/triggers`, { count: 3 })).statusCode, 202)
+  const { name: _name, ...limits } = (await operator('GET', '/tiers/free')).json()
+  const lowered = await operator('PUT', '/tiers/small', { ...limits, waiting_executions_max: 2 })
+  assert.deepEqual(lowered.json().exceeding, [])
+  const excess = { limit: 'waiting_executions_max', allowed: 2, used: 3, jobs: null }
+  const moved = await operator('PATCH', `/tenants/${tenantId}`, { tier: 'small' })
+  assert.deepEqual(moved.json().exceeding, [excess])
+  const again = await operator('PUT', '/tiers/small', { ...limits, waiting_executions_max: 1 })
+  assert.deepEqual(again.json().exceeding[0].limits, [{ ...excess, allowed: 1 }])
+})
+
+test('several processes together admit no more than the limit', async (t) => {
+  const { memory, world, tenantId } = await setup(t, { storage_bytes_max: 1_000_000 })
+  const limit = 1_000_000
+  const tier = { ...unlimitedTier, tier: 'free', storageBytesMax: limit }
+  const processes = Array.from({ length: 5 }, () => new TenantQuotas({ ...memory, clock: world.clock }))
+  let spent = 0
+  const write = async (quotas: TenantQuotas, bytes: number): Promise<boolean> => {
+    const rest = { scopes: new Set<never>(), operator: false, name: 'a key', keyId: null }
+    const caller = { tenantId, tier, ...rest }
+    const spend = () => {
+      quotas.spendStorage(caller, bytes)
+      spent += bytes
+      return true
+    }
+    try {
+      return spend()
+    } catch (error) {
+      if (!(error instanceof RefillNeeded)) throw error
+      await error.refill()
+    }
+    try {
+      return spend()
+    } catch (error) {
+      assert(error instanceof ApiError && !(error instanceof RefillNeeded))
+      return false
+    }
+  }
+  const writers = processes.flatMap((quotas) => [100, 7_000, 60_000].map((bytes) => ({ quotas, bytes })))
+  await Promise.all(
+    writers.map(async ({ quotas, bytes }) => {
+      while (await write(quotas, bytes));
+    }),
+  )
+  assert(spent <= limit && spent > 0.95 * limit, `${spent}`)
 })
 
 test('a request that is repeated with its key is answered again, also at the limit', async (t) => {
