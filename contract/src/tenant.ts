@@ -10,6 +10,7 @@ import {
   oneOf,
   strict,
   strictObject,
+  time,
   uuid,
 } from './shapes.ts'
 import * as Type from './type.ts'
@@ -131,6 +132,8 @@ export type TierList = Type.Static<typeof TierList>
 /** The limits that an excess is looked up for. */
 export const EXCEEDED_LIMITS = [
   'active_jobs_max',
+  'waiting_executions_max',
+  'storage_bytes_max',
   'timeout_seconds_max',
   'retries_max',
   'priority_best',
@@ -174,12 +177,14 @@ export const Tenant = describedObject('The tenant.', {
 export type Tenant = Type.Static<typeof Tenant>
 
 /** The limits of a tier that a tenant uses up. */
-export const USED_LIMITS = ['active_jobs_max'] as const
+export const USED_LIMITS = ['active_jobs_max', 'waiting_executions_max', 'storage_bytes_max'] as const
 
 export const Usage = strictObject({
   name: oneOf(USED_LIMITS, 'The field of the tier.'),
   limit: integerOrNull('Its value in the tier. Null: no limit.'),
-  used: Type.Integer({ description: 'The part of it that the tenant uses. It may be some seconds old.' }),
+  used: Type.Integer({
+    description: 'The part of it that the tenant uses. It may be some seconds old.',
+  }),
   capped: Type.Boolean({ description: 'Whether it is more: without a limit counting stops at 100,000.' }),
   resets_at: instantOrNull('When the used part is zero again. Null: when the tenant uses less.'),
   alarm: Type.Boolean({ description: 'Whether 80 % of the limit or more is used.' }),
@@ -189,9 +194,43 @@ export type Usage = Type.Static<typeof Usage>
 export const TenantUsage = describedObject('The tenant against the limits of its tier.', {
   tenant_id: uuid,
   tier: Type.String({ description: 'The name of its tier.' }),
-  usage: Type.Array(Usage),
+  usage: Type.Array(Usage, {
+    description: 'Storage is counted under a limit only, and left out without one.',
+  }),
 })
 export type TenantUsage = Type.Static<typeof TenantUsage>
+
+/** How far an answer reaches, and how far it does by default. */
+export const usageDaysMax = 400
+export const usageDaysDefault = 30
+
+export const UsageDaysQuery = strictObject({
+  from: Type.Optional(time('The first day contains this instant. Default: 30 days before `to`.')),
+  to: Type.Optional(time('The last day begins before this instant. Default: now.')),
+})
+export type UsageDaysQuery = Type.Static<typeof UsageDaysQuery>
+
+export const UsageDay = strictObject({
+  date: Type.String({ format: 'date', description: 'The day in UTC.' }),
+  executions: Type.Integer({
+    description: 'Executions that ended on this day: the sum of the four that follow.',
+  }),
+  succeeded: Type.Integer(),
+  failed: Type.Integer({ description: 'Including executions given up after their workers were lost.' }),
+  timed_out: Type.Integer(),
+  cancelled: Type.Integer(),
+  skipped: Type.Integer({ description: 'Skipped executions of graph runs, which never ran.' }),
+  retries: Type.Integer({ description: 'Attempts that were not the first of their execution.' }),
+  dead_letters: Type.Integer({ description: 'Executions that became a dead letter.' }),
+})
+export type UsageDay = Type.Static<typeof UsageDay>
+
+export const UsageDays = describedObject('The executions of the tenant by day.', {
+  tenant_id: uuid,
+  as_of: instant('The counts include everything recorded before this instant.'),
+  days: Type.Array(UsageDay, { description: 'Oldest first; days on which nothing ended are left out.' }),
+})
+export type UsageDays = Type.Static<typeof UsageDays>
 
 /** The answer to a change. */
 export const TenantChanged = describedObject('The tenant as it is now.', {

@@ -33,10 +33,10 @@ test('an operator makes a tier and lowers a limit of it, and the tenant beyond i
   const small = await openPage(t, { server, key })
   await small.goto('/settings?tab=usage')
   await small.getByRole('heading', { name: 'Usage on the tier bells' }).waitFor()
-  await small.getByRole('row', { name: 'Active jobs 2 1 200 % used' }).waitFor()
+  await small.getByRole('row', { name: 'Active jobs 2 1 200 % used with use' }).waitFor()
   assert.equal(await small.getByRole('tab', { name: 'Tiers' }).count(), 0)
 
   await page.goto('/settings?tab=usage')
   await page.getByRole('combobox', { name: 'Tenant' }).selectOption('Ringers')
-  await page.getByRole('row', { name: 'Active jobs 2 1 200 % used' }).waitFor()
+  await page.getByRole('row', { name: 'Active jobs 2 1 200 % used with use' }).waitFor()
 })

@@ -142,6 +142,11 @@ const calls: Calls = [
   [(c) => c.tenants.list({ limit: 1 }).page(), 'GET /api/v1/tenants?limit=1'],
   [(c) => c.tenants.patch('5', { tier: 'pro' }), 'PATCH /api/v1/tenants/5', { tier: 'pro' }],
   [(c) => c.tenants.usage('5'), 'GET /api/v1/tenants/5/usage'],
+  [
+    (c) => c.tenants.usageDays('5', { from: '2026-01-01' }),
+    'GET /api/v1/tenants/5/usage/days?from=2026-01-01',
+  ],
+  [(c) => c.session.get(), 'GET /api/v1/session'],
   [(c) => c.tiers.list(), 'GET /api/v1/tiers'],
   [(c) => c.tiers.get('pro'), 'GET /api/v1/tiers/pro'],
   [(c) => c.tiers.put('gold', gold), 'PUT /api/v1/tiers/gold', gold],

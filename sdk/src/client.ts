@@ -12,6 +12,7 @@ import type { Ready } from '#contract/health.ts'
 import type { Operation, OperationList, OperationListQuery } from '#contract/operation.ts'
 import type { PartitionList } from '#contract/partition.ts'
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
+import type { Session } from '#contract/session.ts'
 import type { RotateRequest } from '#contract/signing-key.ts'
 import type {
   Tenant,
@@ -25,6 +26,8 @@ import type {
   TierChanged,
   TierList,
   TierRequest,
+  UsageDays,
+  UsageDaysQuery,
 } from '#contract/tenant.ts'
 import type { SigningKey, WorkerList, WorkerListQuery } from '#contract/worker.ts'
 import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
@@ -98,7 +101,11 @@ export interface Client {
     patch(tenantId: string, change: TenantChange, options?: WriteOptions): Promise<TenantChanged>
     /** The tenant against the limits of its tier; a tenant may ask for its own. */
     usage(tenantId: string, options?: CallOptions): Promise<TenantUsage>
+    /** Its executions by day, of the last 30 days or of up to 400. */
+    usageDays(tenantId: string, query?: UsageDaysQuery, options?: CallOptions): Promise<UsageDays>
   }
+  /** The caller, its tenant and its rights. */
+  readonly session: { get(options?: CallOptions): Promise<Session> }
   /** The limits of tenants; for operators. */
   readonly tiers: {
     get(name: string, options?: CallOptions): Promise<Tier>
@@ -173,7 +180,10 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       list: (query, given) => tenants.list((page: TenantList) => page.tenants, query, given),
       patch: tenants.patch,
       usage: (id, given) => get(tenants.pathOf(id, 'usage'), given),
+      usageDays: (id, query = {}, given) =>
+        call({ path: tenants.pathOf(id, 'usage/days'), query, repeat: 'same' }, given),
     },
+    session: { get: (given) => get('/api/v1/session', given) },
     tiers: { get: tiers.get, list: (given) => get(tiers.root, given), put: tiers.put },
     apiKeys: {
       create: (body, given) => call({ method: 'POST', path: apiKeys.root, body, repeat: 'once' }, given),

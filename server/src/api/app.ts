@@ -18,8 +18,10 @@ import { SessionCache } from './access/session-cache.ts'
 import { cookieNameOf } from './access/session-cookie.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
 import type { TenantCensus } from './access/tenant-census.ts'
+import { TenantQuotas } from './access/tenant-quotas.ts'
 import { tenantRoutes } from './access/tenants.ts'
 import { tierRoutes } from './access/tiers.ts'
+import { usageRoutes } from './access/usage.ts'
 import { WrongKeys } from './access/wrong-keys.ts'
 import { docsRoutes } from './docs/docs.ts'
 import { openapiOptions } from './docs/openapi.ts'
@@ -147,7 +149,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     async (v1) => {
       const authenticate = requireKey(withKeys)
       const limit = limitRate(deps.clock)
-      const withLanes = { ...deps, lanes: new LaneChooser() }
+      const quotas = new TenantQuotas(deps)
+      const withLanes = { ...deps, quotas, lanes: new LaneChooser() }
       decorateCaller(v1)
       demandScopes(v1)
       // Before the body is read: a caller without the right to call does not get to send one.
@@ -161,7 +164,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       v1.addHook('preValidation', refuseDeleteBody)
       actFor(v1, ({ tenantId }) => tenantId)
       jobRoutes(v1, withLanes)
-      await v1.register(async (changes) => jobChangeRoutes(changes, deps))
+      await v1.register(async (changes) => jobChangeRoutes(changes, withLanes))
       jobByKeyRoutes(v1, withLanes)
       jobStateRoutes(v1, deps)
       triggerRoutes(v1, withLanes)
@@ -178,7 +181,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       operationRoutes(v1, deps)
       scheduleRoutes(v1, deps)
       calendarRoutes(v1, deps)
-      await v1.register(async (bundles) => artifactRoutes(bundles, { ...deps, isShared }))
+      await v1.register(async (bundles) => artifactRoutes(bundles, { ...withLanes, isShared }))
       workerRoutes(v1, deps)
       const longPollClaims = new LongPollClaims({ ...deps, isShared })
       workerClaimRoutes(v1, { ...withDefinitions, longPollClaims })
@@ -192,6 +195,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       forecastRoutes(v1, deps)
       deadLetterClusterRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
+      usageRoutes(v1, deps)
       tierRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)

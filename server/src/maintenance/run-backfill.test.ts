@@ -6,6 +6,7 @@ import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import type { NewOperation } from '../domain/jobs/operation.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
+import { WaitingEstimates } from '../domain/tenants/waiting-estimates.ts'
 import { Releaser } from './release-waiting.ts'
 import { runOperation } from './run-operations.ts'
 
@@ -16,7 +17,7 @@ async function setup() {
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const hints = { onChanged() {}, onReady() {}, onCancelled() {}, onPlanned() {} }
-  const deps = { ...world, ...hints, lanes: new LaneChooser() }
+  const deps = { ...world, ...hints, lanes: new LaneChooser(), waiting: new WaitingEstimates() }
   const releaser = new Releaser({ ...deps, maintenance: ports.maintenance })
   async function step() {
     await runOperation({ ...deps, operations: ports.operations })

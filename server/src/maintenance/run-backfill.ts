@@ -12,8 +12,9 @@ import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { OperationProgress } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
+import { type RoomDeps, roomOf, roomWaitMs } from './waiting-room.ts'
 
-export interface BackfillDeps {
+export interface BackfillDeps extends RoomDeps {
   clock: Clock
   ids: Ids
   lanes: LaneChooser
@@ -27,10 +28,11 @@ const busyMs = 20
 const idleMs = 250
 
 export async function backfillSome(
-  { clock, ids, lanes }: BackfillDeps,
+  deps: BackfillDeps,
   operation: BackfillOperation,
-  { jobs, calendars }: Pick<WriteStores, 'jobs' | 'calendars'>,
+  { jobs, calendars, tenantRoom }: Pick<WriteStores, 'jobs' | 'calendars' | 'tenantRoom'>,
 ): Promise<OperationProgress> {
+  const { clock, ids, lanes, waiting } = deps
   const { tenantId, operationId, filter, done: doneBefore } = operation
   const { jobId } = filter
   const { maxConcurrent, order, schedule, anchorAt } = operation.options.backfill!
@@ -43,12 +45,13 @@ export async function backfillSome(
   const position = (operation.after === null ? start : Number(operation.after)) as EpochMs
   // One slot more than may be created shows whether this is the end.
   const slots = takeSlots(range, position, maxConcurrent + 1)
+  const room = await roomOf(deps, { tenantId, tenantRoom })
   const outcome = await jobs.enqueueBackfill({
     tenantId,
     jobId,
     operationId,
     unendedMax: maxConcurrent,
-    executions: slots.map((slot) => ({
+    executions: slots.slice(0, room).map((slot) => ({
       executionId: ids.next(),
       slot,
       lane: lanes.choose(tenantId, clock.monotonicMs()),
@@ -56,10 +59,11 @@ export async function backfillSome(
   })
   if (outcome === null) return failed('The job was deleted.')
   const { enqueued, unended } = outcome
+  waiting.admit(tenantId, enqueued)
   const reached = enqueued === 0 ? position : slots[enqueued - 1]!
   const done = Math.max(0, countRunnable(range, reached) - unended - doneBefore)
   const isOver = unended === 0 && slots.length === enqueued
-  const waitMs = enqueued + done > 0 ? busyMs : idleMs
+  const waitMs = room === 0 ? roomWaitMs : enqueued + done > 0 ? busyMs : idleMs
   return { done, skipped: 0, after: isOver ? null : String(reached), waitMs }
 }
 

@@ -14,6 +14,7 @@ import type {
 } from '../domain/jobs/operation.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
+import { WaitingEstimates } from '../domain/tenants/waiting-estimates.ts'
 import { epochMs } from '../lib/time/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { runOperation } from './run-operations.ts'
@@ -42,6 +43,7 @@ async function setup() {
     ...world,
     operations: ports.operations,
     lanes: new LaneChooser(),
+    waiting: new WaitingEstimates(),
     onChanged: () => void told.push('changed'),
     onReady: () => void told.push('ready'),
     onCancelled: () => void told.push('cancelled'),

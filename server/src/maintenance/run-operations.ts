@@ -16,6 +16,7 @@ import { leanPage } from '../ports/pages.ts'
 import type { WriteStores } from '../ports/requests.ts'
 import { emitCancelled } from '../telemetry/emit-settled.ts'
 import { type BackfillDeps, backfillSome } from './run-backfill.ts'
+import { roomOf, waitForRoom } from './waiting-room.ts'
 
 export interface OperationDeps extends BackfillDeps {
   operations: Pick<Operations, 'step' | 'nextAt'>
@@ -30,7 +31,7 @@ export interface OperationDeps extends BackfillDeps {
 type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | 'trigger' }>
 type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
 type CancelOperation = Extract<Operation, { kind: 'cancel' }>
-type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars' | 'tenants'>
+type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars' | 'tenants' | 'tenantRoom'>
 
 /** Each job is locked until the step is over, and its changes and triggers wait: so a step is short. */
 const jobsMax = 10
@@ -88,14 +89,18 @@ interface Changed {
 async function changeSome(
   deps: OperationDeps,
   operation: JobOperation,
-  { jobs, tenants }: Stores,
+  { jobs, tenants, tenantRoom }: Stores,
 ): Promise<Changed> {
   const { tenantId, filter, after, operationId } = operation
   const activeJobsMax = operation.kind === 'resume' ? await activeJobsMaxOf(tenants, tenantId) : null
   // Ids grow with time: ids before the operation's own existed when it was requested.
   const before = after ?? operationId
   const isDelete = operation.kind === 'delete'
-  const limit = isDelete ? quietDeletesMax : activeJobsMax === null ? jobsMax : countedJobsMax
+  const isTrigger = operation.kind === 'trigger'
+  const room = isTrigger ? await roomOf(deps, { tenantId, tenantRoom }) : jobsMax
+  if (room === 0) return { progress: waitForRoom(before), ended: [] }
+  const most = Math.min(jobsMax, room)
+  const limit = isDelete ? quietDeletesMax : activeJobsMax === null ? most : countedJobsMax
   const all = await jobs.list({ tenantId, filter, before, offset: 0, limit, ...leanPage })
   const page = isDelete ? await cutPage(jobs, tenantId, all) : all
   let done = 0
@@ -109,13 +114,13 @@ async function changeSome(
     done = deleted.filter(Boolean).length
   } else {
     for (const job of ordered) {
-      const isDone =
-        operation.kind === 'trigger'
-          ? await trigger(deps, operation, job, jobs)
-          : await change(operation, job, { jobs, ended, activeJobsMax })
+      const isDone = isTrigger
+        ? await trigger(deps, operation, job, jobs)
+        : await change(operation, job, { jobs, ended, activeJobsMax })
       if (isDone) done += 1
     }
   }
+  if (isTrigger) deps.waiting.admit(tenantId, done)
   const progress = { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
   return { progress, ended }
 }
@@ -188,12 +193,15 @@ async function trigger(
 }
 
 async function redriveSome(
-  { clock, ids, lanes }: OperationDeps,
+  deps: OperationDeps,
   { tenantId, filter, after, options }: RedriveOperation,
-  { deadLetters }: Stores,
+  { deadLetters, tenantRoom }: Stores,
 ): Promise<OperationProgress> {
+  const { clock, ids, lanes, waiting } = deps
   const { ratePerSecond = rateDefault } = options
-  const limit = Math.min(lettersMax, ratePerSecond)
+  const room = await roomOf(deps, { tenantId, tenantRoom })
+  if (room === 0) return waitForRoom(after)
+  const limit = Math.min(lettersMax, ratePerSecond, room)
   const page = await deadLetters.list({ tenantId, filter, before: after, limit, ...leanPage })
   const letters = page.deadLetters.map(({ executionId }) => ({
     executionId,
@@ -201,6 +209,7 @@ async function redriveSome(
     lane: lanes.choose(tenantId, clock.monotonicMs()),
   }))
   const { redriven } = await deadLetters.redrive({ tenantId, letters, uncharged: true })
+  waiting.admit(tenantId, redriven.length)
   return {
     done: redriven.length,
     skipped: letters.length - redriven.length,

@@ -12,6 +12,7 @@ export interface WriteStores
     | 'deadLetters'
     | 'tenants'
     | 'tiers'
+    | 'tenantRoom'
     | 'apiKeys'
     | 'calendars'
     | 'artifacts'

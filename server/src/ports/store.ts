@@ -31,6 +31,7 @@ import type { Secrets } from './secrets.ts'
 import type { Sessions } from './sessions.ts'
 import type { SlotLedger } from './slot-ledger.ts'
 import type { Slots } from './slots.ts'
+import type { TenantRoom } from './tenant-room.ts'
 import type { Tenants } from './tenants.ts'
 import type { Tiers } from './tiers.ts'
 import type { Workers } from './workers.ts'
@@ -74,6 +75,7 @@ export interface StorePorts {
   // access
   tenants: Tenants
   tiers: Tiers
+  tenantRoom: TenantRoom
   apiKeys: ApiKeys
   sessions: Sessions
   secrets: Secrets

@@ -12,7 +12,7 @@ export interface Tiers {
     name: string,
     limit: number,
   ): Promise<{ tenants: { tenantId: string; name: string }[]; total: number }>
-  /** The tenant against the limits of a tier. Counts its active jobs, and looks at its latest `judgedJobsMax` jobs. */
+  /** The tenant against the limits of a tier. Counts its active jobs, waiting executions and storage, and looks at its latest `judgedJobsMax` jobs. */
   measure(tenantId: string, tier: Tier): Promise<TenantMeasure>
 }
 
@@ -21,6 +21,10 @@ export const judgedJobsMax = 10_000
 export interface TenantMeasure {
   /** See domain/jobs/active-jobs.ts. */
   activeJobs: number
+  /** Counted to just beyond the limit. */
+  waitingExecutions: number
+  /** Counted anew; 0 without a limit. */
+  storageBytes: number
   /** Jobs beyond a limit of the tier, with the value that is furthest beyond it; null: none. */
   timeoutSeconds: JobsBeyond | null
   retries: JobsBeyond | null

@@ -1,6 +1,7 @@
 // The maintenance loops. Every scheduler runs all of them; the first one to come does the work. Queue maintenance: lost
 // workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
+import { WaitingEstimates } from '../domain/tenants/waiting-estimates.ts'
 import { HeldBackReleaser } from '../maintenance/let-held-go.ts'
 import { ClockRuleMover } from '../maintenance/move-clock-rule.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
@@ -78,6 +79,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
 function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
   const { jobs, jobVersions, deadLetters, operations, requests, runSteps, workers, dailyPartitions } = store
   const lanes = new LaneChooser()
+  const waiting = new WaitingEstimates()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
     wakeup.send('queue')
@@ -88,7 +90,7 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
     wakeup.send('waiting')
   }
   startLoop('run operations', () =>
-    runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
+    runOperation({ ...world, operations, lanes, waiting, onChanged, onReady, onCancelled }),
   )
   startLoop('resume paused jobs', () => resumePaused({ jobs, onChanged }))
   const mover = new ClockRuleMover({ jobs, jobVersions, onChanged })

@@ -6,6 +6,7 @@ import { backfillCancelledMessage, type NewOperation } from '../../src/domain/jo
 import { LaneChooser, sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
+import { WaitingEstimates } from '../../src/domain/tenants/waiting-estimates.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { runOperation } from '../../src/maintenance/run-operations.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
@@ -26,7 +27,7 @@ function stepOf({ operations }: Session, { s }: Race) {
     uncertaintyMs: () => 0,
     monotonicMs: () => performance.now(),
   }
-  const deps = { clock, ids: s.ids, lanes: new LaneChooser(), operations }
+  const deps = { clock, ids: s.ids, lanes: new LaneChooser(), waiting: new WaitingEstimates(), operations }
   return runOperation({ ...deps, onChanged() {}, onReady() {}, onCancelled() {} })
 }
 

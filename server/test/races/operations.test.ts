@@ -5,6 +5,7 @@ import test from 'node:test'
 import type { NewOperation, Operation } from '../../src/domain/jobs/operation.ts'
 import { LaneChooser, sharedLane } from '../../src/domain/queue/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
+import { WaitingEstimates } from '../../src/domain/tenants/waiting-estimates.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import { type OperationDeps, runOperation } from '../../src/maintenance/run-operations.ts'
@@ -27,6 +28,7 @@ function depsOf({ operations }: Session, { s }: Race): OperationDeps {
     clock,
     ids: s.ids,
     lanes: new LaneChooser(),
+    waiting: new WaitingEstimates(),
     operations,
     onChanged() {},
     onReady() {},

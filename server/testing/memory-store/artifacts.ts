@@ -59,6 +59,12 @@ export class MemoryArtifacts implements Artifacts {
     return this.#of(tenantId).delete(artifactId)
   }
 
+  bytesOf(tenantId: string): number {
+    return this.#of(tenantId)
+      .values()
+      .reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
   #of(tenantId: string): Map<string, ArtifactRow> {
     return this.#rows.get(tenantId) ?? new Map()
   }

@@ -5,12 +5,15 @@ import type { LogEntry, LogPage, LogPart, LogQuery, Logs } from '../../src/ports
 import { pageItemsBytesMax } from '../../src/ports/pages.ts'
 import type { LogRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
+import type { MemoryTenantRoom } from './tenant-room.ts'
 
 export class MemoryLogs implements Logs {
   readonly #store: MemoryStore
+  readonly #room: Pick<MemoryTenantRoom, 'logRoomOf'>
 
-  constructor(store: MemoryStore) {
+  constructor(store: MemoryStore, room: Pick<MemoryTenantRoom, 'logRoomOf'>) {
     this.#store = store
+    this.#room = room
   }
 
   async append(parts: readonly LogPart[]): Promise<void> {
@@ -19,11 +22,13 @@ export class MemoryLogs implements Logs {
       const fresh = part.lines
         .map((line, index) => ({ line, number: part.firstLine + index }))
         .filter(({ number }) => !row.lines.has(number))
-      const { lines, bytes } = keepLines(
+      const { lines, bytes, stored } = keepLines(
         fresh.map(({ line }) => line),
         row.bytes,
+        this.#room.logRoomOf(part.tenantId),
       )
       row.bytes = bytes
+      row.stored += stored
       for (const [index, line] of lines.entries()) row.lines.set(fresh[index]!.number, line)
     }
   }
@@ -56,7 +61,7 @@ export class MemoryLogs implements Logs {
 
   #open({ tenantId, executionId, attempt }: LogPart): LogRow {
     const attempts = this.#store.logs.get(executionId) ?? new Map<number, LogRow>()
-    const row = attempts.get(attempt) ?? { tenantId, lines: new Map(), bytes: 0 }
+    const row = attempts.get(attempt) ?? { tenantId, lines: new Map(), bytes: 0, stored: 0 }
     this.#store.logs.set(executionId, attempts.set(attempt, row))
     return row
   }

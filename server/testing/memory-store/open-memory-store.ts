@@ -32,6 +32,7 @@ import { MemorySessions } from './sessions.ts'
 import { MemorySlotLedger } from './slot-ledger.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
+import { MemoryTenantRoom } from './tenant-room.ts'
 import { MemoryTenants } from './tenants.ts'
 import { MemoryTiers } from './tiers.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -40,7 +41,9 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const store = new MemoryStore(clock)
   const workers = new MemoryWorkers(store)
   const tenants = new MemoryTenants(store)
-  const tiers = new MemoryTiers(store, tenants)
+  const artifacts = new MemoryArtifacts(store)
+  const tenantRoom = new MemoryTenantRoom(store, { tenants, artifacts })
+  const tiers = new MemoryTiers(store, { tenants, tenantRoom })
   const operations: MemoryOperations = new MemoryOperations(store, () => stores)
   const stores = {
     jobs: new MemoryJobs(store),
@@ -51,7 +54,8 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     tiers,
     apiKeys: new MemoryApiKeys(store, tenants),
     calendars: new MemoryCalendars(store),
-    artifacts: new MemoryArtifacts(store),
+    artifacts,
+    tenantRoom,
     graphRuns: new MemoryGraphRuns(store),
     workers,
   }
@@ -63,7 +67,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     slots: new MemorySlots(store),
     queue: new MemoryQueue(store),
     attempts: new MemoryAttempts(store),
-    logs: new MemoryLogs(store),
+    logs: new MemoryLogs(store, tenantRoom),
     routes: new MemoryRoutes(store),
     secrets: new MemorySecrets(store),
     sessions: new MemorySessions(store),

@@ -210,7 +210,10 @@ export interface LogRow {
   tenantId: string
   /** By number. */
   lines: Map<number, LogLine>
+  /** More than the limit once it is cut. */
   bytes: number
+  /** Bytes of its lines. */
+  stored: number
 }
 
 export interface SigningKeyRow {

@@ -46,6 +46,10 @@ export class MemoryTenants implements Tenants {
     return this.#tenants.get(tenantId) ?? null
   }
 
+  tierOf(tenantId: string): Tier | undefined {
+    return this.#tenants.get(tenantId)?.tier
+  }
+
   /** Oldest first. */
   onTier(name: string): Tenant[] {
     const all = this.#tenants.values().filter(({ tier }) => tier.tier === name)

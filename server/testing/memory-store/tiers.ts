@@ -4,15 +4,21 @@ import { type JobsBeyond, judgedJobsMax, type TenantMeasure, type Tiers } from '
 import { countActive } from './jobs.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
+import type { MemoryTenantRoom } from './tenant-room.ts'
 import type { MemoryTenants } from './tenants.ts'
 
 export class MemoryTiers implements Tiers {
   readonly #store: MemoryStore
   readonly #tenants: MemoryTenants
+  readonly #room: MemoryTenantRoom
 
-  constructor(store: MemoryStore, tenants: MemoryTenants) {
+  constructor(
+    store: MemoryStore,
+    { tenants, tenantRoom }: { tenants: MemoryTenants; tenantRoom: MemoryTenantRoom },
+  ) {
     this.#store = store
     this.#tenants = tenants
+    this.#room = tenantRoom
   }
 
   async list(): Promise<Tier[]> {
@@ -47,6 +53,8 @@ export class MemoryTiers implements Tiers {
     const payloads = jobs.map(({ execution }) => Buffer.byteLength(JSON.stringify(execution.payload) ?? ''))
     return {
       activeJobs: countActive(this.#store, tenantId),
+      waitingExecutions: tier.waitingExecutionsMax === null ? 0 : await this.#room.countWaiting(tenantId),
+      storageBytes: tier.storageBytesMax === null ? 0 : this.#room.measure(tenantId),
       timeoutSeconds: above(timeouts, timeoutSecondsMax ?? Number.POSITIVE_INFINITY),
       retries: above(
         jobs.map(({ retryPolicy }) => retryPolicy.max_retries),

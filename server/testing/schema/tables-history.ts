@@ -37,6 +37,13 @@ export const historyTables: readonly TableNote[] = [
     columns: { lines: '[[at, level, message], …]', first_line: 'number of its first line in the attempt' },
   },
   {
+    table: 'log_days',
+    purpose: 'Bytes of the logs of tenants with a limit on storage. A table of logs is too large to sum.',
+    growth: 'one row a tenant and day',
+    retention: '365 days, with the logs',
+    columns: { day: 'the UTC day on which the execution was made' },
+  },
+  {
     table: 'job_days',
     purpose: 'Ended executions of each job and day, for the statistics of a job.',
     growth: 'one row a job and day',

@@ -22,6 +22,19 @@ export const jobTables: readonly TableNote[] = [
     columns: { counted_at: 'when the jobs were last counted; since then `used` follows the changes' },
   },
   {
+    table: 'storage_usage',
+    purpose:
+      'What a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.',
+    growth: 'one row a tenant with a limit',
+    retention: 'for ever',
+    columns: {
+      drawn_bytes: 'slices that processes took since the count began',
+      counted_at: 'when the other columns were counted',
+      count_ms: 'how long that took: a count is not taken more often than it is cheap',
+      counting_at: 'when a count began that has not ended; after a minute it was given up',
+    },
+  },
+  {
     table: 'job_versions',
     purpose: 'Every definition that a job has had. json, not jsonb: a payload is sent byte for byte.',
     growth: 'one row an edit',

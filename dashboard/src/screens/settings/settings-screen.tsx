@@ -9,7 +9,7 @@ import { SigningKeyCard } from './signing-key.tsx'
 import { Tenants } from './tenants.tsx'
 import { ThisBrowser } from './this-browser.tsx'
 import { Tiers } from './tiers.tsx'
-import { UsageCard } from './usage.tsx'
+import { UsageCards } from './usage.tsx'
 import './settings.css'
 
 export function SettingsScreen() {
@@ -25,7 +25,7 @@ export function SettingsScreen() {
     session.scopes.includes('read') && {
       id: 'usage',
       name: 'Usage',
-      panel: () => <UsageCard session={session} />,
+      panel: () => <UsageCards session={session} />,
     },
     { id: 'browser', name: 'This session', panel: () => <ThisBrowser session={session} /> },
     { id: 'server', name: 'Server', panel: () => <ServerFacts /> },

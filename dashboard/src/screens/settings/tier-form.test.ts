@@ -68,4 +68,6 @@ test('limits and the excess of a tenant are told in words', () => {
   const one = { limit: 'retries_max', allowed: 3, used: 9, jobs: 1 } as const
   assert.equal(excessText(one), 'Retries: 9 of 3, in 1 job')
   assert.equal(excessText({ ...one, limit: 'active_jobs_max', jobs: null }), 'Active jobs: 9 of 3')
+  const stored = { limit: 'storage_bytes_max', allowed: 1_024, used: 3_072, jobs: null } as const
+  assert.match(excessText(stored), /: 3\.0 KB of 1\.0 KB$/)
 })

@@ -125,5 +125,6 @@ export function excessText({
 }: TierChanged['exceeding'][number]['limits'][number]) {
   const label = limitFields.find(({ name }) => name === limit)?.label ?? limit
   const where = jobs === null ? '' : `, in ${plural(jobs, 'job')}`
-  return `${label}: ${formatCount(used)} of ${formatCount(allowed)}${where}`
+  const format = limit === 'storage_bytes_max' ? formatBytes : formatCount
+  return `${label}: ${format(used)} of ${format(allowed)}${where}`
 }

@@ -6,7 +6,6 @@ import {
   TenantList,
   TenantListQuery,
   TenantRequest,
-  TenantUsage,
   tierDefault,
 } from '@carillon/contract/tenant.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -17,15 +16,14 @@ import type { TenantOutcome } from '../../ports/tenants.ts'
 import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
-import { readId } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
-import { aTenant, type Caller } from './auth.ts'
+import { aTenant } from './auth.ts'
+import { findVisible } from './find-visible.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { TenantCensus } from './tenant-census.ts'
 import { excessOf } from './tier-excess.ts'
 import { toTier } from './tier-view.ts'
-import { toUsage } from './usage-view.ts'
 
 export interface TenantDeps extends WriteDeps, Pick<World, 'ids'>, Pick<StorePorts, 'tenants'> {
   keyCache: KeyCache
@@ -91,19 +89,6 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
     },
   )
 
-  app.get<{ Params: TenantParams }>(
-    '/tenants/:tenant_id/usage',
-    route(tag, 'read', 'The usage of the limits of a tenant', {
-      description: 'A tenant sees its own; operators see all.',
-      querystring: {},
-      answer: TenantUsage,
-    }),
-    async ({ caller, params }): Promise<TenantUsage> => {
-      const tenant = await findVisible(tenants, caller, params.tenant_id)
-      return toUsage(tenant, await tenants.usage(tenant.tenantId, tenant.tier))
-    },
-  )
-
   app.patch<{ Params: TenantParams; Body: TenantChange }>(
     '/tenants/:tenant_id',
     writeRoute(tag, 'operator', 'Rename a tenant, or move it to another tier', {
@@ -126,16 +111,6 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       })
     },
   )
-}
-
-async function findVisible(
-  tenants: TenantDeps['tenants'],
-  caller: Caller,
-  given: string,
-): Promise<domain.Tenant> {
-  const tenantId = readId(given)
-  const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
-  return aTenant.found(visible ? await tenants.get(tenantId) : null, given)
 }
 
 function requireWritten(outcome: TenantOutcome, { name, tier }: TenantChange): domain.Tenant {

@@ -28,12 +28,15 @@ export async function findExceeding(
 }
 
 export function excessOf(measure: TenantMeasure, tier: Tier): Excess[] {
-  const { activeJobs } = measure
-  const { activeJobsMax, timeoutSecondsMax, retriesMax, priorityBest, payloadBytesMax } = tier
-  const counted: Excess[] =
-    activeJobsMax !== null && activeJobs > activeJobsMax
-      ? [{ limit: 'active_jobs_max', allowed: activeJobsMax, used: activeJobs, jobs: null }]
-      : []
+  const { timeoutSecondsMax, retriesMax, priorityBest, payloadBytesMax } = tier
+  const used: [Excess['limit'], number | null, number][] = [
+    ['active_jobs_max', tier.activeJobsMax, measure.activeJobs],
+    ['waiting_executions_max', tier.waitingExecutionsMax, measure.waitingExecutions],
+    ['storage_bytes_max', tier.storageBytesMax, measure.storageBytes],
+  ]
+  const counted = used.flatMap(([limit, allowed, count]): Excess[] =>
+    allowed !== null && count > allowed ? [{ limit, allowed, used: count, jobs: null }] : [],
+  )
   const found: [Excess['limit'], number | null, JobsBeyond | null][] = [
     ['timeout_seconds_max', timeoutSecondsMax, measure.timeoutSeconds],
     ['retries_max', retriesMax, measure.retries],

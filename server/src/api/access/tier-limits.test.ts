@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
 import { LaneChooser } from '../../domain/queue/lane.ts'
+import { WaitingEstimates } from '../../domain/tenants/waiting-estimates.ts'
 import { runOperation } from '../../maintenance/run-operations.ts'
 
 const echo = 'http://127.0.0.1:7420/echo'
@@ -153,6 +154,7 @@ test('a bulk resume stops at the limit, and skips the others', async (t) => {
     ...world,
     ...memory,
     lanes: new LaneChooser(),
+    waiting: new WaitingEstimates(),
     onChanged: none,
     onReady: none,
     onCancelled: none,

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { addKey, addTenant } from '../../../test/access.ts'
-import { assertProblem, setupApp } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 
 const job = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1:7420/echo' } }
 
@@ -20,26 +22,86 @@ async function setup(...[t]: Parameters<typeof setupApp>) {
 
 test('a tenant sees the used part of each limit, with an alarm from 80 % on', async (t) => {
   const { call, tenantId, headers, usage } = await setup(t)
-  const expected = (used: number, alarm: boolean) => ({
-    tenant_id: tenantId,
-    tier: 'free',
-    usage: [{ name: 'active_jobs_max', limit: 5, used, capped: false, resets_at: null, alarm }],
-  })
+  const activeJobs = (used: number, alarm: boolean) => {
+    return { name: 'active_jobs_max', limit: 5, used, capped: false, resets_at: null, alarm }
+  }
+  const first = async () => {
+    const found = await usage()
+    assert.deepEqual([found.tenant_id, found.tier], [tenantId, 'free'])
+    return found.usage[0]
+  }
   for (let n = 0; n < 3; n++) await call('POST', '/jobs', job, headers)
-  assert.deepEqual(await usage(), expected(3, false))
+  assert.deepEqual(await first(), activeJobs(3, false))
   const { job_id: jobId } = (await call('POST', '/jobs', job, headers)).json()
-  assert.deepEqual(await usage(), expected(4, true))
+  assert.deepEqual(await first(), activeJobs(4, true))
   await call('PATCH', `/jobs/${jobId}/pause`, undefined, headers)
-  assert.deepEqual(await usage(), expected(3, false))
+  assert.deepEqual(await first(), activeJobs(3, false))
 })
 
-test('without a limit there is no alarm', async (t) => {
+test('the usage lists active jobs, waiting executions and storage', async (t) => {
+  const { call, headers, usage, world } = await setup(t)
+  const { job_id: jobId } = (await call('POST', '/jobs', job, headers)).json()
+  await world.advance(5_001)
+  for (let n = 0; n < 2; n++) await call('POST', `/jobs/${jobId}/trigger`, undefined, headers)
+  const [, waiting, storage, ...rest] = (await usage()).usage
+  const same = { capped: false, resets_at: null, alarm: false }
+  assert.deepEqual(waiting, { name: 'waiting_executions_max', limit: 10_000, used: 2, ...same })
+  const { used, ...stored } = storage
+  assert.deepEqual(stored, { name: 'storage_bytes_max', limit: 104_857_600, ...same })
+  assert(used > 200 && used < 2_000, `${used}`)
+  assert.deepEqual(rest, [])
+})
+
+test('without a limit there is no alarm, and storage is not counted', async (t) => {
   const { call } = await setupApp(t)
   await call('POST', '/jobs', job)
   const { tier, usage } = (await call('GET', `/tenants/${defaultTenantId}/usage`)).json()
   assert.equal(tier, 'unlimited')
   const [{ limit, used, alarm }] = usage
   assert.deepEqual([limit, used, alarm], [null, 1, false])
+  const names = usage.map(({ name }: { name: string }) => name)
+  assert.deepEqual(names, ['active_jobs_max', 'waiting_executions_max'])
+})
+
+test('executions are counted by day, of the tenant that is asked about', async (t) => {
+  const parts = await setup(t)
+  const { call, tenantId, headers, world } = parts
+  const { job_id: jobId } = (await call('POST', '/jobs', job, headers)).json()
+  const run = async (changes: Parameters<typeof runAll>[1] = {}) => {
+    await call('POST', `/jobs/${jobId}/trigger`, undefined, headers)
+    await runAll(parts, changes)
+  }
+  await run()
+  const dayOf = () => toRfc3339(world.clock.databaseNow()).slice(0, 10)
+  const first = dayOf()
+  await world.advance(2 * dayMs)
+  await run()
+  await run({ outcome: 'failed', error: { type: 'HTTP_ERROR', message: 'no' } })
+  const second = dayOf()
+  const path = `/tenants/${tenantId}/usage/days`
+  const none = { timed_out: 0, cancelled: 0, skipped: 0, retries: 0, dead_letters: 0 }
+  const days = [
+    { date: first, executions: 1, succeeded: 1, failed: 0, ...none },
+    { date: second, executions: 2, succeeded: 1, failed: 1, ...none },
+  ]
+  const own = (await call('GET', path, undefined, headers)).json()
+  assert.deepEqual([own.tenant_id, own.days], [tenantId, days])
+  assert.deepEqual((await call('GET', path)).json().days, days, 'an operator asks for any tenant')
+  const late = (await call('GET', `${path}?from=${second}`, undefined, headers)).json()
+  assert.deepEqual(late.days, days.slice(1))
+  const early = (await call('GET', `${path}?from=${first}&to=${second}`, undefined, headers)).json()
+  assert.deepEqual(early.days, days.slice(0, 1))
+})
+
+test('days are asked for in a range of at most 400, and only by its tenant or an operator', async (t) => {
+  const { call, tenantId, headers } = await setup(t)
+  const get = (query: string, of = tenantId) =>
+    call('GET', `/tenants/${of}/usage/days${query}`, undefined, headers)
+  assert.equal((await get('?from=2025-01-01&to=2026-02-05')).statusCode, 200)
+  assertProblem(await get('?from=2025-01-01&to=2026-02-06'), 'INVALID_REQUEST', 'from')
+  assertProblem(await get('?from=2025-01-02&to=2025-01-01'), 'INVALID_REQUEST', 'from')
+  assertProblem(await get('?from=yesterday'), 'INVALID_REQUEST')
+  assertProblem(await get('', defaultTenantId), 'TENANT_NOT_FOUND')
 })
 
 test('an operator sees the usage of any tenant, a tenant only its own', async (t) => {

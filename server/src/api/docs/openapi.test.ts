@@ -60,6 +60,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/tenants',
     '/api/v1/tenants/{tenant_id}',
     '/api/v1/tenants/{tenant_id}/usage',
+    '/api/v1/tenants/{tenant_id}/usage/days',
     '/api/v1/tiers',
     '/api/v1/tiers/{name}',
     '/api/v1/workers',

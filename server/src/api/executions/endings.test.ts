@@ -7,6 +7,7 @@ import { LaneChooser, sharedLane } from '../../domain/queue/lane.ts'
 import { lossesMax } from '../../domain/queue/retry.ts'
 import { serverRoute } from '../../domain/queue/route.ts'
 import { workerLeaseMs } from '../../domain/queue/worker.ts'
+import { WaitingEstimates } from '../../domain/tenants/waiting-estimates.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../maintenance/reclaim-lost.ts'
 import { Releaser } from '../../maintenance/release-waiting.ts'
@@ -96,7 +97,13 @@ test('executions that end with jobs deleted in bulk are counted', async (t) => {
   }
   assert.equal((await call('POST', '/jobs/bulk', { action: 'delete', filter: {} })).statusCode, 202)
   const hints = { onChanged() {}, onReady() {}, onCancelled() {} }
-  const deps = { ...world, ...hints, operations: memory.operations, lanes: new LaneChooser() }
+  const deps = {
+    ...world,
+    ...hints,
+    operations: memory.operations,
+    lanes: new LaneChooser(),
+    waiting: new WaitingEstimates(),
+  }
   while ((await runOperation(deps)) === 'more');
   assert.deepEqual(await counted(), { [ended('CANCELLED', 'trigger')]: 2, cancellations_total: 2 })
 })
@@ -132,7 +139,13 @@ test('executions of a backfill that the API cancels are counted once', async (t)
   const range = { from: '2025-12-01T00:00:00Z', to: '2025-12-31T23:59:59Z', max_concurrent: 3 }
   const { operation_id: id } = (await call('POST', `/jobs/${idOf('a')}/backfill`, range)).json()
   const hints = { onChanged() {}, onReady() {}, onCancelled() {} }
-  await runOperation({ ...world, ...hints, operations: memory.operations, lanes: new LaneChooser() })
+  await runOperation({
+    ...world,
+    ...hints,
+    operations: memory.operations,
+    lanes: new LaneChooser(),
+    waiting: new WaitingEstimates(),
+  })
   for (let times = 0; times < 2; times++)
     assert.equal((await call('POST', `/operations/${id}/cancel`)).json().status, 'CANCELLED')
   assert.deepEqual(await counted(), { [ended('CANCELLED', 'backfill')]: 3, cancellations_total: 3 })

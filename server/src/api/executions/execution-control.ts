@@ -24,7 +24,7 @@ export interface ExecutionControlDeps extends CreateDeps, WriteDeps {
 const tag = 'executions'
 
 export function executionControlRoutes(app: FastifyInstance, deps: ExecutionControlDeps): void {
-  const { clock, ids, lanes } = deps
+  const { clock, ids, lanes, quotas } = deps
 
   app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
     '/executions/:execution_id/retry',
@@ -39,11 +39,15 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       const { tenantId, caller, body } = request
       const executionId = anExecution.read(request.params.execution_id)
       const payload = body.payload_override
+      let payloadBytes = 0
       if (payload !== undefined) {
         const execution = await findCall(deps, tenantId, executionId)
-        checkPayload(payload, { pointer: '/payload_override', execution, tier: caller.tier })
+        const context = { pointer: '/payload_override', execution, tier: caller.tier }
+        payloadBytes = Buffer.byteLength(checkPayload(payload, context))
       }
       const retry = async ({ control }: WriteStores): Promise<WriteAnswer<RetryReply>> => {
+        quotas.spendStorage(caller, payloadBytes)
+        quotas.admitWaiting(caller, 1)
         const newExecutionId = ids.next()
         const lane = lanes.choose(tenantId, clock.monotonicMs())
         const order: RetryOrder = { tenantId, executionId, newExecutionId, lane }

@@ -67,7 +67,7 @@ interface TheseOrder {
 }
 
 async function redriveThese(
-  { clock, ids, lanes }: RedriveDeps,
+  { clock, ids, lanes, quotas }: RedriveDeps,
   { caller, ids: given, stores }: TheseOrder,
 ): Promise<WriteAnswer<RedriveReply>> {
   const { tenantId } = caller
@@ -77,6 +77,7 @@ async function redriveThese(
     newExecutionId: ids.next(),
     lane: lanes.choose(tenantId, clock.monotonicMs()),
   }))
+  quotas.admitWaiting(caller, wanted.length)
   const { redriven, jobDeleted } = await stores.deadLetters.redrive({ tenantId, letters })
   const found = new Set([...redriven.map(({ executionId }) => executionId), ...jobDeleted])
   return {

@@ -13,6 +13,7 @@ import { type Charge, type ChargeDeps, chargeFor } from '../access/execution-cha
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
 import { refuseField } from './problem.ts'
+import { RefillNeeded } from './refill-needed.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 declare module 'fastify' {
@@ -69,15 +70,15 @@ export async function answerWrite<Body>(
     if (charge.refusal !== null) throw charge.refusal
     return work(stores)
   }
-  const outcome = await settling(charge, executions, () =>
+  const run = () =>
     deps.requests.run<ApiError | Written>(terms, async (stores) => {
       const done = gather === undefined ? await charged(stores) : await refusalOf(charged(stores))
       if (done instanceof ApiError) return { value: done, reply: null }
       const { wake = [], cancelled = [], settled = [], runsOver = [], executions: made, ...answer } = done
       const written = toReply(answer, reply)
       return { value: { wake, cancelled, settled, runsOver, made, written }, reply: written }
-    }),
-  )
+    })
+  const outcome = await settling(charge, executions, () => withRefills(run))
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'belongs to a request that is in progress' }]
     const detail = 'The first request with this Idempotency-Key is not answered yet.'
@@ -96,6 +97,26 @@ export async function answerWrite<Body>(
   emitSettled(settled)
   for (const status of runsOver) graphRunFinished.emit({ status })
   return send(reply, written)
+}
+
+/** One of storage, one of waiting executions. */
+const refillsMax = 2
+
+/** A run that lacked a part of a limit has written nothing; it is repeated after the refill. */
+async function withRefills(
+  run: () => Promise<RunOutcome<ApiError | Written>>,
+): Promise<RunOutcome<ApiError | Written>> {
+  for (let left = refillsMax; left > 0; left--) {
+    try {
+      const outcome = await run()
+      if (outcome.kind !== 'done' || !(outcome.value instanceof RefillNeeded)) return outcome
+      await outcome.value.refill()
+    } catch (error) {
+      if (!(error instanceof RefillNeeded)) throw error
+      await error.refill()
+    }
+  }
+  return run()
 }
 
 interface Written {

@@ -8,6 +8,7 @@ import { TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
 import type { StorePorts } from '../../ports/store.ts'
+import type { TenantQuotas } from '../access/tenant-quotas.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
@@ -17,6 +18,7 @@ import { takePlace } from '../http/take-place.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
 export interface ArtifactDeps extends WriteDeps, Pick<StorePorts, 'artifacts' | 'workers'> {
+  quotas: TenantQuotas
   /** Whether this server runs artifacts: its worker is registered a moment after the API answers. */
   runsArtifacts: boolean
   /** Whether a second tenant exists. */
@@ -33,7 +35,7 @@ const uploadsMax = 8
 const gzipMagic = [0x1f, 0x8b]
 
 export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
-  const { artifacts } = deps
+  const { artifacts, quotas } = deps
   app.addContentTypeParser<Buffer>(
     [...BUNDLE_TYPES],
     { parseAs: 'buffer', bodyLimit: artifactBytesMax },
@@ -100,6 +102,10 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       }
       const order = { tenantId, artifactId: params.artifact_id, sha256, content, by: caller.name }
       return answerWrite<Artifact>(deps, request, reply, async (stores) => {
+        if (caller.tier.storageBytesMax !== null) {
+          const former = await stores.artifacts.get(tenantId, order.artifactId)
+          quotas.spendStorage(caller, Math.max(0, content.length - (former?.bytes ?? 0)))
+        }
         const outcome = await stores.artifacts.put(order)
         if (outcome.kind === 'too_many') {
           throw new ApiError('TOO_MANY_ARTIFACTS', `The tenant has ${artifactsMax} artifacts.`)

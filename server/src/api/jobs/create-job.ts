@@ -4,11 +4,13 @@ import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import { isLimited } from '../../domain/jobs/job.ts'
 import type { LaneChooser } from '../../domain/queue/lane.ts'
+import { storedBytesOf } from '../../domain/tenants/storage.ts'
 import type { NewJob } from '../../ports/jobs.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import { queueTopics, type WakeupTopic } from '../../ports/wakeup.ts'
 import type { World } from '../../ports/world.ts'
 import type { Caller } from '../access/auth.ts'
+import type { TenantQuotas } from '../access/tenant-quotas.ts'
 import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -25,6 +27,7 @@ import type { CheckTarget } from './validate-execution.ts'
 export interface CreateDeps extends Pick<World, 'clock' | 'ids'> {
   lanes: LaneChooser
   checkTarget: CheckTarget
+  quotas: TenantQuotas
 }
 
 export interface CreateOrder {
@@ -36,7 +39,7 @@ export interface CreateOrder {
 }
 
 export async function createJob(
-  { clock, ids, lanes, checkTarget }: CreateDeps,
+  { clock, ids, lanes, checkTarget, quotas }: CreateDeps,
   { caller, request, reading, stores }: CreateOrder,
 ): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
   const { tenantId, tier, name: by } = caller
@@ -45,6 +48,8 @@ export async function createJob(
   const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
   const context = { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars, checkTarget }
   const job = planJob(request, context)
+  if (job.immediate !== null) quotas.admitWaiting(caller, 1)
+  if (tier.storageBytesMax !== null) quotas.spendStorage(caller, storedBytesOf(job))
   const created = await stores.jobs.create(job, tier)
   if (created === 'key_taken') return 'key_taken'
   if (isActiveJobsRefusal(created)) throw refuseActiveJobs(tier, created)

@@ -100,7 +100,7 @@ async function create(deps: JobByKeyDeps, order: PutOrder, stores: WriteStores) 
 }
 
 async function replace(
-  { clock, checkTarget }: JobByKeyDeps,
+  { clock, checkTarget, quotas }: JobByKeyDeps,
   { caller, request, reading, ifMatch, ifNoneMatch }: PutOrder,
   { stores, jobId }: { stores: WriteStores; jobId: string },
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
@@ -116,7 +116,8 @@ async function replace(
       isStill = state.status !== 'DELETED' && state.key === request.key
       if (!isStill) return null
       checkVersion(ifMatch, state)
-      return planEdit(state, request, { by, tier, checkTarget, calendars: named })
+      const spendStorage = (bytes: number) => quotas.spendStorage(caller, bytes)
+      return planEdit(state, request, { by, tier, checkTarget, spendStorage, calendars: named })
     },
   )
   if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'

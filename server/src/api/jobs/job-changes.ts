@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import { isActiveJobsRefusal } from '../../domain/jobs/active-jobs.ts'
 import type { World } from '../../ports/world.ts'
+import type { TenantQuotas } from '../access/tenant-quotas.ts'
 import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import type { ApiError } from '../http/api-error.ts'
@@ -27,13 +28,14 @@ import type { CheckTarget } from './validate-execution.ts'
 
 export interface JobChangeDeps extends WriteDeps, Pick<World, 'clock'> {
   checkTarget: CheckTarget
+  quotas: TenantQuotas
 }
 
 const mergePatch = 'application/merge-patch+json'
 
 /** In a scope of its own: no other call takes a merge patch. */
 export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps): Promise<void> {
-  const { clock, checkTarget } = deps
+  const { clock, checkTarget, quotas } = deps
   app.addContentTypeParser<Buffer>(mergePatch, { parseAs: 'buffer' }, parseJsonBody)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
@@ -63,7 +65,8 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
           if (state.status === 'DELETED') throw jobDeleted(jobId)
           checkVersion(precondition, state)
           const { name: by, tier } = caller
-          const context = { by, tier, checkTarget, calendars: named }
+          const spendStorage = (bytes: number) => quotas.spendStorage(caller, bytes)
+          const context = { by, tier, checkTarget, spendStorage, calendars: named }
           const wanted = requireJob(applyPatch(state, patch), (job, isSound) =>
             findEditRefusals(state, job, context, isSound),
           )

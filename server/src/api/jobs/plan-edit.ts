@@ -10,6 +10,7 @@ import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { emptyCalendars } from '../../domain/schedule/exclusions.ts'
 import { nextSlot } from '../../domain/schedule/next-run.ts'
+import { storedBytesOf } from '../../domain/tenants/storage.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { ApiError } from '../http/api-error.ts'
@@ -30,6 +31,8 @@ export interface EditContext {
   by: string
   tier: Tier
   checkTarget: CheckTarget
+  /** Called with the bytes that a new version takes. Throws when there is no room. */
+  spendStorage: (bytes: number) => void
   /** The calendars that the request may name. Calendars that the job names already may stay. */
   calendars: Calendars
 }
@@ -42,7 +45,14 @@ export function planEdit(state: JobState, given: JobRequest, context: EditContex
   const key = request.key ?? null
   if (key === state.key && isSameDefinition(state, definition)) return null
   if (!isSameSchedule(state, definition)) checkNewSchedule(state, request, defined)
+  if (context.tier.storageBytesMax !== null) spendGrowth(state, definition, context)
   return editJob(state, { by: context.by, key, version: definition })
+}
+
+/** An edit that makes the definition no larger is never refused: a tenant beyond the limit may correct its jobs. */
+function spendGrowth(state: JobState, definition: JobVersion, { spendStorage }: EditContext): void {
+  const bytes = storedBytesOf(definition)
+  if (bytes > storedBytesOf(state)) spendStorage(bytes)
 }
 
 /** The refusals of a changed job that its schema refuses too, by the rules for fields without a mistake. */

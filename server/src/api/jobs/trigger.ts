@@ -22,7 +22,7 @@ import { triggerNow } from './trigger-now.ts'
 export interface TriggerDeps extends CreateDeps, WriteDeps {}
 
 export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
-  const { clock, ids, lanes } = deps
+  const { clock, ids, lanes, quotas } = deps
 
   app.post<{ Params: { job_id: string }; Body: TriggerRequest }>(
     '/jobs/:job_id/trigger',
@@ -48,8 +48,10 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
             order.payloadOverride = body.payload_override
             const execution = (await stores.jobs.get(tenantId, jobId))?.execution
             const context = { pointer: '/payload_override', execution, tier: caller.tier }
-            checkPayload(body.payload_override, context)
+            const payload = checkPayload(body.payload_override, context)
+            quotas.spendStorage(caller, Buffer.byteLength(payload))
           }
+          quotas.admitWaiting(caller, 1)
           const outcome = requireTriggered(await triggerNow(stores, order), jobId)
           return {
             status: 202,
@@ -93,6 +95,8 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
             overrides?.map((one, at) =>
               checkPayload(one, { pointer: `/payload_overrides/${at}`, execution, tier: caller.tier }),
             ) ?? null
+          if (payloads !== null) quotas.spendStorage(caller, Buffer.byteLength(payloads.join('')))
+          quotas.admitWaiting(caller, count)
           const batches = toTriggerBatches({ count, payloads }, () => ids.nextBatch())
           const lane = lanes.choose(tenantId, clock.monotonicMs(), count)
           const outcome = await jobs.triggerMany({ tenantId, jobId, lane, batches })

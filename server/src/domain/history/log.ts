@@ -60,29 +60,55 @@ export function lineOfRefused(
 }
 
 const logCutMessage = 'The log is cut here: of each attempt the first 256 KB are kept.'
+const storageCutMessage =
+  'The log is cut here: the tenant has reached storage_bytes_max of its tier. Later attempts are kept again once there is room.'
+/** Marks are kept up to this part of the limit beyond it, so that they cannot fill the storage by themselves. */
+const marksOfLimit = 64
+
+/** The storage left to a tenant. */
+export interface StorageRoom {
+  limit: number
+  /** Below 0: it is beyond the limit. */
+  room: number
+}
 
 /**
  * The lines that are kept after so many earlier bytes, and the new number of bytes; after a cut it exceeds the limit.
+ * `stored`: the bytes of these lines. A tenant without room gets no line but a mark, with which the log of the attempt ends.
  */
 export function keepLines(
   lines: readonly LogLine[],
   bytesBefore: number,
-): { lines: LogLine[]; bytes: number } {
+  storage: StorageRoom | null = null,
+): { lines: LogLine[]; bytes: number; stored: number } {
   const kept: LogLine[] = []
   let bytes = bytesBefore
+  let stored = 0
+  const keep = (line: LogLine, more: number) => {
+    kept.push(line)
+    stored += more
+  }
+  const room = storage?.room ?? Number.POSITIVE_INFINITY
   for (const { at, level, message: given } of lines) {
     if (bytes > logBytesMax) break
     const message = given.slice(0, logLineLengthMax)
-    const more = logLineBytes + Buffer.byteLength(message)
-    if (bytes + more > logBytesMax) {
-      kept.push({ at, level: 'warn', message: logCutMessage })
-      bytes = logBytesMax + 1
-    } else {
-      kept.push({ at, level, message })
+    const more = bytesOfLine(message)
+    const isLong = bytes + more > logBytesMax
+    if (!isLong && stored + more <= room) {
+      keep({ at, level, message }, more)
       bytes += more
+      continue
     }
+    const mark = isLong ? logCutMessage : storageCutMessage
+    if (stored + bytesOfLine(mark) > room + (storage === null ? 0 : storage.limit / marksOfLimit)) break
+    keep({ at, level: 'warn', message: mark }, bytesOfLine(mark))
+    bytes = logBytesMax + 1
   }
-  return { lines: kept, bytes }
+  return { lines: kept, bytes, stored }
+}
+
+function bytesOfLine(message: string): number {
+  return logLineBytes + Buffer.byteLength(message)
 }
 
 /** Of a line in an answer besides its text: the names of its fields, its numbers and its instant. */

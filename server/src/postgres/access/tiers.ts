@@ -4,6 +4,7 @@ import { type JobsBeyond, judgedJobsMax, type TenantMeasure, type Tiers } from '
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
 import { selectActiveJobs } from '../jobs/active-jobs.sql.ts'
+import { measureStorage, PostgresTenantRoom } from './tenant-room.ts'
 import * as statements from './tiers.sql.ts'
 
 export class PostgresTiers implements Tiers {
@@ -63,11 +64,20 @@ export class PostgresTiers implements Tiers {
     const found = rows[0]!
     return {
       activeJobs: counted.rows[0]!.used,
+      ...(await this.#measureRoom(tenantId, tier)),
       timeoutSeconds: beyond(found.timeout_jobs, found.timeout_seconds),
       retries: beyond(found.retries_jobs, found.retries),
       priority: beyond(found.priority_jobs, found.priority),
       payloadBytes: beyond(found.payload_jobs, found.payload_bytes),
     }
+  }
+
+  async #measureRoom(tenantId: string, { waitingExecutionsMax, storageBytesMax }: Tier) {
+    const room = new PostgresTenantRoom(this.#database)
+    const waitingExecutions =
+      waitingExecutionsMax === null ? 0 : await room.countWaiting(tenantId, waitingExecutionsMax + 1)
+    const storageBytes = storageBytesMax === null ? 0 : (await measureStorage(this.#database, tenantId)).total
+    return { waitingExecutions, storageBytes }
   }
 }
 

@@ -4,6 +4,7 @@ import { defineItem } from '../sql/item.ts'
 /** Lines of an attempt that may be stored already. */
 export const logRangeItem = defineItem({
   number: 'int',
+  tenantId: 'uuid',
   executionId: 'uuid',
   attempt: 'int',
   firstLine: 'int',
@@ -20,3 +21,6 @@ export const logItem = defineItem({
   bytes: 'int',
   lines: 'text',
 })
+
+/** Bytes that a tenant with a limit stores more. */
+export const logDayItem = defineItem({ tenantId: 'uuid', day: 'text', bytes: 'float8' })

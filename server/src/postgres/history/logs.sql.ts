@@ -1,6 +1,6 @@
 // The statements on logs of attempts. A row holds the lines that were sent at once.
 import { sql } from '../../lib/sql.ts'
-import { logItem, logRangeItem } from './items.ts'
+import { logDayItem, logItem, logRangeItem } from './items.ts'
 
 // One writer per attempt at a time: the amount already stored decides how much is kept. Taken from 256 locks, in order:
 // as many locks as there are attempts would fill the server's lock table.
@@ -12,9 +12,9 @@ export const lockLogs = sql('lockLogs')`
     ORDER BY bucket
   ) locked`
 
-/** Of each attempt: how many bytes there are, and the rows that have any of the lines asked for. */
+/** Of each attempt: how many bytes there are, the rows that have any of the lines asked for, and the limit of its tenant. */
 export const selectLogRanges = sql('selectLogRanges')`
-  SELECT asked.number, coalesce(sum(log.bytes), 0) AS bytes,
+  SELECT asked.number, tier.storage_bytes_max AS storage_limit, coalesce(sum(log.bytes), 0) AS bytes,
     coalesce(
       json_agg(json_build_array(log.first_line, log.line_count)) FILTER (
         WHERE log.first_line < asked.first_line + asked.line_count
@@ -29,7 +29,26 @@ export const selectLogRanges = sql('selectLogRanges')`
     WHERE log.execution_id = asked.execution_id AND log.attempt = asked.attempt
     ORDER BY log.first_line
   ) log ON true
-  GROUP BY asked.number`
+  LEFT JOIN LATERAL (
+    SELECT tier.storage_bytes_max
+    FROM tenants t
+    JOIN tiers tier ON tier.tier = t.tier
+    WHERE t.tenant_id = asked.tenant_id LIMIT 1
+  ) tier ON true
+  GROUP BY asked.number, tier.storage_bytes_max`
+
+// Of tenants with a limit, last in the transaction and in the order of tenants: others that log for them wait only for
+// the commit.
+export const addLogBytes = sql('addLogBytes')`
+  INSERT INTO log_days AS d (tenant_id, day, bytes)
+  SELECT item.tenant_id, item.day::date, item.bytes::bigint
+  FROM json_to_recordset($1::json) AS item(${logDayItem.columns})
+  ORDER BY item.tenant_id, item.day
+  ON CONFLICT (tenant_id, day) DO UPDATE SET bytes = d.bytes + excluded.bytes`
+
+// A day whose last execution is past the retention. Few rows: one a day and tenant.
+export const pruneLogDays = sql('pruneLogDays')`
+  DELETE FROM log_days WHERE day < (clock_timestamp() AT TIME ZONE 'UTC' - $1 * interval '1 day')::date`
 
 // Lines as a text in the text: escapes in a line are not parsed on the way.
 export const insertLogs = sql('insertLogs')`

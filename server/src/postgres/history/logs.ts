@@ -1,11 +1,19 @@
 // Logs of attempts on PostgreSQL.
-import { fitLines, keepLines, type LogLevel, type LogLine } from '../../domain/history/log.ts'
+import {
+  fitLines,
+  keepLines,
+  type LogLevel,
+  type LogLine,
+  type StorageRoom,
+} from '../../domain/history/log.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { LogEntry, LogPage, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
 import { pageItemsBytesMax } from '../../ports/pages.ts'
+import { recountStorage } from '../access/tenant-room.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import type { RowOf } from '../sql/item.ts'
 import { logItem, logRangeItem } from './items.ts'
+import { LogStorage } from './log-storage.ts'
 import * as statements from './logs.sql.ts'
 
 export class PostgresLogs implements Logs {
@@ -17,12 +25,17 @@ export class PostgresLogs implements Logs {
 
   async append(parts: readonly LogPart[]): Promise<void> {
     if (parts.length === 0) return
-    await this.#database.transaction(async (queries) => {
+    const uncounted = await this.#database.transaction(async (queries) => {
       const ids = parts.map(({ executionId }) => executionId)
       await queries.query(statements.lockLogs, [ids])
+      const storage = new LogStorage(queries)
       // Parts of the same attempt go one after the other: each adds to the stored lines.
-      for (const round of roundsOf(parts)) await appendRound(queries, round)
+      for (const round of roundsOf(parts)) await appendRound(queries, round, storage)
+      await storage.write()
+      return storage.uncounted()
     })
+    // Not in the transaction: other logs would wait for the count.
+    for (const tenantId of uncounted) await recountStorage(this.#database, tenantId)
   }
 
   async read(query: LogQuery): Promise<LogPage> {
@@ -49,6 +62,7 @@ export class PostgresLogs implements Logs {
 
   async prune(days: number, max: number): Promise<number> {
     const { count } = await this.#database.query(statements.pruneLogs, [days, max])
+    if (count < max) await this.#database.query(statements.pruneLogDays, [days])
     return count
   }
 }
@@ -67,10 +81,17 @@ function roundsOf(parts: readonly LogPart[]): LogPart[][] {
   return rounds
 }
 
-async function appendRound(queries: Queries, parts: readonly LogPart[]): Promise<void> {
+async function appendRound(queries: Queries, parts: readonly LogPart[], storage: LogStorage): Promise<void> {
   const asked = parts.map((part, number) => ({ ...part, number, lineCount: part.lines.length }))
   const { rows } = await queries.query<RangeRow>(statements.selectLogRanges, [logRangeItem.encode(asked)])
-  const items = rows.flatMap(({ number, bytes, ranges }) => toItems(parts[number]!, bytes, ranges))
+  const items: RowOf<typeof logItem>[] = []
+  for (const { number, storage_limit: limit, bytes, ranges } of rows) {
+    const part = parts[number]!
+    const room = limit === null ? null : await storage.roomOf(part.tenantId, limit)
+    const fresh = toItems(part, { bytesBefore: bytes, ranges, room })
+    items.push(...fresh.items)
+    if (room !== null) storage.add(part, fresh.stored)
+  }
   if (items.length > 0) await queries.query(statements.insertLogs, [logItem.encode(items)])
 }
 
@@ -80,18 +101,22 @@ interface NumberedLine {
 }
 
 /** Drops lines that are already stored; the remaining lines may form several runs. */
-function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges']): RowOf<typeof logItem>[] {
+function toItems(
+  part: LogPart,
+  { bytesBefore, ranges, room }: Pick<RangeRow, 'ranges'> & { bytesBefore: number; room: StorageRoom | null },
+): { items: RowOf<typeof logItem>[]; stored: number } {
   const isThere = (number: number) =>
     ranges.some(([first, count]) => number >= first && number < first + count)
   const fresh = part.lines
     .map((line, index): NumberedLine => ({ line, number: part.firstLine + index }))
     .filter(({ number }) => !isThere(number))
-  const { lines, bytes } = keepLines(
+  const { lines, bytes, stored } = keepLines(
     fresh.map(({ line }) => line),
     bytesBefore,
+    room,
   )
   const runs = runsOf(lines.map((line, index) => ({ line, number: fresh[index]!.number })))
-  return runs.map((run, index) => ({
+  const items = runs.map((run, index) => ({
     ...part,
     firstLine: run[0]!.number,
     lineCount: run.length,
@@ -99,6 +124,7 @@ function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges'])
     bytes: index === 0 ? bytes - bytesBefore : 0,
     lines: JSON.stringify(run.map(({ line: { at, level, message } }) => [at, level, message])),
   }))
+  return { items, stored }
 }
 
 function runsOf(lines: readonly NumberedLine[]): NumberedLine[][] {
@@ -113,6 +139,8 @@ function runsOf(lines: readonly NumberedLine[]): NumberedLine[][] {
 
 interface RangeRow {
   number: number
+  /** Null: its tenant has no limit on its storage. */
+  storage_limit: number | null
   bytes: number
   /** First line and count. */
   ranges: [number, number][]

@@ -13,6 +13,7 @@ import type {
   WriteStores,
 } from '../../ports/requests.ts'
 import { PostgresApiKeys } from '../access/api-keys.ts'
+import { PostgresTenantRoom } from '../access/tenant-room.ts'
 import { PostgresTenants } from '../access/tenants.ts'
 import { PostgresTiers } from '../access/tiers.ts'
 import { withToday } from '../connection/daily-partitions.ts'
@@ -39,6 +40,7 @@ export function storesOn(database: Transactions): WriteStores {
     operations: new PostgresOperations(database),
     tenants: new PostgresTenants(database),
     tiers: new PostgresTiers(database),
+    tenantRoom: new PostgresTenantRoom(database),
     apiKeys: new PostgresApiKeys(database),
     calendars: new PostgresCalendars(database),
     artifacts: new PostgresArtifacts(database),

@@ -337,6 +337,23 @@ CREATE TABLE active_jobs (
 ALTER TABLE active_jobs ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_tenant ON active_jobs USING (tenant_id = acting_tenant());
 
+-- What a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.
+CREATE TABLE storage_usage (
+  tenant_id uuid NOT NULL,
+  artifact_bytes bigint DEFAULT 0 NOT NULL,
+  version_bytes bigint DEFAULT 0 NOT NULL,
+  payload_bytes bigint DEFAULT 0 NOT NULL,
+  drawn_bytes bigint DEFAULT 0 NOT NULL, -- slices that processes took since the count began
+  counted_at timestamptz(3) DEFAULT '-infinity'::timestamp with time zone NOT NULL, -- when the other columns were counted
+  count_ms integer DEFAULT 0 NOT NULL, -- how long that took: a count is not taken more often than it is cheap
+  counting_at timestamptz(3), -- when a count began that has not ended; after a minute it was given up
+  CONSTRAINT storage_usage_pkey PRIMARY KEY (tenant_id),
+  CONSTRAINT storage_usage_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  CONSTRAINT storage_usage_drawn_bytes_check CHECK (drawn_bytes >= 0)
+) WITH (fillfactor=50);
+ALTER TABLE storage_usage ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON storage_usage USING (tenant_id = acting_tenant());
+
 -- Every definition that a job has had. json, not jsonb: a payload is sent byte for byte.
 CREATE TABLE job_versions (
   job_id uuid NOT NULL,
@@ -736,6 +753,7 @@ CREATE INDEX live_for_budget ON live (tenant_id, rank) WHERE state = 'ready' AND
 CREATE INDEX live_for_host ON live (route, host, rank) WHERE state = 'ready' AND host IS NOT NULL;
 CREATE INDEX live_held ON live (worker_id) WHERE worker_id IS NOT NULL;
 CREATE INDEX live_overdue ON live (LEAST(deadline, silent_at, total_deadline)) WHERE num_nonnulls(deadline, silent_at, total_deadline) > 0;
+CREATE INDEX live_pending ON live (tenant_id) WHERE state = ANY (ARRAY['ready', 'waiting']);
 CREATE INDEX live_ready ON live (route, lane, rank) WHERE state = 'ready' AND host IS NULL;
 CREATE INDEX live_retrying ON live (ready_at) WHERE state = 'retrying';
 CREATE INDEX live_skipped_at ON live (skip_at) WHERE "left"(state, 5) = 'ready' AND host = 'quota';
@@ -909,6 +927,18 @@ CREATE TABLE logs (
 );
 ALTER TABLE logs ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_tenant ON logs USING (tenant_id = acting_tenant());
+
+-- Bytes of the logs of tenants with a limit on storage. A table of logs is too large to sum.
+CREATE TABLE log_days (
+  tenant_id uuid NOT NULL,
+  day date NOT NULL, -- the UTC day on which the execution was made
+  bytes bigint NOT NULL,
+  CONSTRAINT log_days_pkey PRIMARY KEY (tenant_id, day),
+  CONSTRAINT log_days_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+) WITH (fillfactor=50);
+CREATE INDEX log_days_by_day ON log_days (day);
+ALTER TABLE log_days ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON log_days USING (tenant_id = acting_tenant());
 
 -- Ended executions of each job and day, for the statistics of a job.
 CREATE TABLE job_days (

@@ -11,6 +11,7 @@ import { hotFireStatements } from '../../../test/hot-fire-statements.ts'
 import { hotRunStatements } from '../../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../../test/hot-statements.ts'
 import { fillDatabase } from '../../../test/large-database.ts'
+import { tenantStatements } from '../../../test/tenant-statements.ts'
 import { versionStatements } from '../../../test/version-statements.ts'
 import { workerStatementsToPlan } from '../../../test/worker-statements.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
@@ -83,6 +84,7 @@ const statements = [
   ...workerStatementsToPlan,
   ...versionStatements,
   ...budgetStatements,
+  ...tenantStatements,
 ]
 
 /** Each with the tables that its plan reads in full. */

@@ -1,0 +1,25 @@
+// The statements on the limits of tenants, with full-size parameters, for the test that checks their query plans.
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
+import { countWaiting, lockStorage, measureStorage } from '../src/postgres/access/tenant-room.sql.ts'
+import type { HotStatement } from './hot-statements.ts'
+
+const tenant = `SELECT '${defaultTenantId}'::uuid`
+const tenants = `SELECT ARRAY['${defaultTenantId}']::uuid[]`
+
+export const tenantStatements: HotStatement[] = [
+  {
+    statement: countWaiting,
+    values: [tenants, tenants, 'SELECT 100000', 'SELECT 20000', 'SELECT 500'],
+    types: 'uuid[], text[], int, bigint, bigint',
+  },
+  {
+    statement: lockStorage,
+    values: [tenant, 'SELECT 600', 'SELECT 100', 'SELECT 50'],
+    types: 'uuid, int, int, int',
+  },
+  {
+    statement: measureStorage,
+    values: [tenant, 'SELECT 200000', 'SELECT 200000', 'SELECT 20000', 'SELECT 200'],
+    types: 'uuid, bigint, bigint, bigint, int',
+  },
+]
