@@ -9,6 +9,7 @@ import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
 import { type ClaimWish, LongPollClaims, parkedMax } from './long-poll-claims.ts'
 
 const tenantId = '00000000-0000-7000-8000-000000000001'
+const none = { calls: 0, commands: 0, own: 0, awaitedHere: 0 }
 const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
 
 /** A store of counters: how many wait on each route, and on which of them suspects do. */
@@ -17,7 +18,7 @@ function setup() {
   const waiting = new Map<string, number>()
   const suspects: string[] = []
   const orders: ClaimOrder[] = []
-  const asked = { routes: 0, waiting: 0 }
+  const asked = { routes: 0, waiting: 0, running: 0 }
   const held = new Map<string, string>()
   let wake = () => {}
   let stopping = false
@@ -46,6 +47,12 @@ function setup() {
         asked.routes += 1
         const routes = new Set([...waiting.keys(), ...suspects])
         return [...routes].filter((route) => prefixes.some((prefix) => route.startsWith(prefix)))
+      },
+    },
+    peers: {
+      countRunning: async (tenantIds: readonly string[]) => {
+        asked.running += 1
+        return tenantIds.map((one) => ({ ...none, tenantId: one, own: held.size }))
       },
     },
     attempts: {
@@ -92,6 +99,7 @@ function setup() {
     desk.claim({
       worker: { workerId, tenantId: of, handlers, labels },
       operator: false,
+      concurrentMax: null,
       limit: 10,
       waitMs: 20_000,
       signal: new AbortController().signal,
@@ -363,7 +371,7 @@ test('a full worker is not asked about again before a second is over, unless it 
   await world.advance(1_000)
   assert.equal(asked, 2)
   isFull = false
-  desk.noteRoom('w')
+  desk.noteRoom({ workerId: 'w', tenantId })
   assert.equal(sizeOf(await claiming), 1)
   assert.deepEqual([asked, desk.parked], [3, 0])
 })
@@ -376,7 +384,7 @@ test('a report that comes while the store counts is not missed', async () => {
   deps.queue.claim = async (order) => {
     if (!isFull) return take(order)
     isFull = false
-    desk.noteRoom('w')
+    desk.noteRoom({ workerId: 'w', tenantId })
     return { batches: [], live: [], isFull: true }
   }
   const claiming = claim('w')

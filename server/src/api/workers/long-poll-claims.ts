@@ -5,16 +5,15 @@ import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.
 import { suspectHost } from '../../domain/queue/route.ts'
 import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import type { Attempts } from '../../ports/attempts.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Claimed, ClaimOrder, Queue } from '../../ports/queue.ts'
 import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { takePlace } from '../http/take-place.ts'
+import { ClaimLimits, type ClaimLimitsDeps } from './claim-limits.ts'
 import { SuspectsInFlight } from './suspects-in-flight.ts'
 
-export interface LongPollDeps {
-  clock: Pick<Clock, 'monotonicMs'>
+export interface LongPollDeps extends ClaimLimitsDeps {
   timers: Timers
   queue: Pick<Queue, 'waiting' | 'claim'>
   attempts: Pick<Attempts, 'find'>
@@ -29,6 +28,8 @@ export interface ClaimWish {
   worker: { workerId: string; tenantId: string; handlers: readonly string[]; labels: readonly string[] }
   /** Whether its key is an operator's. */
   operator: boolean
+  /** Executions of the tenant that may run at once, by its tier. Null: no limit. */
+  concurrentMax: number | null
   /** Executions, at most. */
   limit: number
   /** How long to wait when there is nothing. */
@@ -78,6 +79,7 @@ interface Look {
 export class LongPollClaims {
   readonly #deps: LongPollDeps
   readonly #suspects: SuspectsInFlight
+  readonly #limits: ClaimLimits
   /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
   /** The same by worker: each has one. */
@@ -100,6 +102,7 @@ export class LongPollClaims {
     this.#deps = deps
     this.#shares = new TenantShares({ placesMax: parkedMax, isShared: deps.isShared })
     this.#suspects = new SuspectsInFlight(deps.attempts)
+    this.#limits = new ClaimLimits(deps)
     deps.wakeup.on('queue', () => this.#wake())
   }
 
@@ -137,10 +140,11 @@ export class LongPollClaims {
     return promise
   }
 
-  /** The worker has reported results, so that a claim of it that waits may be served. */
-  noteRoom(workerId: string): void {
+  /** The worker has reported results, so that a claim that waits, of it or of another of its tenant, may be served. */
+  noteRoom({ workerId, tenantId }: { workerId: string; tenantId: string }): void {
     for (const parked of this.#serving) if (parked.wish.worker.workerId === workerId) parked.hasRoom = true
-    if (this.#fullUntilMs.delete(workerId)) this.#wake()
+    const isAwaited = this.#limits.noteReport(tenantId)
+    if (this.#fullUntilMs.delete(workerId) || isAwaited) this.#wake()
   }
 
   /** Everybody is sent away with nothing. */
@@ -169,7 +173,7 @@ export class LongPollClaims {
 
   #lookLater(): void {
     const nowMs = this.#deps.clock.monotonicMs()
-    let waitMs = lookEveryMs
+    let waitMs = Math.min(lookEveryMs, this.#limits.waitMs ?? lookEveryMs)
     for (const { untilMs } of this.#parked) waitMs = Math.min(waitMs, untilMs - nowMs)
     this.#timer = this.#deps.timers.schedule(Math.max(0, waitMs), () => this.#wake())
   }
@@ -183,7 +187,9 @@ export class LongPollClaims {
     }
     try {
       const look: Look = { routes: await this.#findRoutes(), empty: new Set() }
-      const waiting = this.#parkedFor(look).values()
+      const found = this.#parkedFor(look)
+      await this.#limits.load(limitsOf(found))
+      const waiting = found.values()
       const serve = async () => {
         for (const parked of waiting) await this.#serve(parked, look)
       }
@@ -224,9 +230,9 @@ export class LongPollClaims {
     parked.hasRoom = false
     this.#serving.add(parked)
     try {
-      const claimed = await this.#claim(parked.wish, routes)
+      const claimed = await this.#claimWithinLimit(parked.wish, routes)
       if (claimed === 'empty') look.empty.add(key)
-      else if (claimed.batches.length + claimed.live.length > 0) this.#hand(parked, claimed)
+      else if (sizeOf(claimed) > 0) this.#hand(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
     } catch (error) {
       this.#refuse(parked, error)
@@ -249,6 +255,21 @@ export class LongPollClaims {
     if (all.length <= routesMax) return all
     const start = this.#turn % all.length
     return [...all.slice(start), ...all.slice(0, start)].slice(0, routesMax)
+  }
+
+  /** While the tenant runs as many as it may, its executions stay in the queue, and its claims wait. */
+  async #claimWithinLimit(wish: ClaimWish, routes: readonly string[]): Promise<Claimed | 'empty'> {
+    const { tenantId } = wish.worker
+    const limit = Math.min(wish.limit, this.#limits.roomOf(tenantId))
+    if (limit === 0) return nothing
+    this.#limits.noteClaimed(tenantId, limit)
+    let claimed: Claimed | 'empty' = 'empty'
+    try {
+      claimed = await this.#claim({ ...wish, limit }, routes)
+      return claimed
+    } finally {
+      this.#limits.noteClaimed(tenantId, (claimed === 'empty' ? 0 : sizeOf(claimed)) - limit)
+    }
   }
 
   async #claim({ worker, limit }: ClaimWish, routes: readonly string[]): Promise<Claimed | 'empty'> {
@@ -320,4 +341,16 @@ export class LongPollClaims {
     }
     return true
   }
+}
+
+/** The limits of the tenants of these claims. */
+function limitsOf(parked: readonly Parked[]): Map<string, number> {
+  const limits = new Map<string, number>()
+  for (const { wish } of parked)
+    if (wish.concurrentMax !== null) limits.set(wish.worker.tenantId, wish.concurrentMax)
+  return limits
+}
+
+function sizeOf({ batches, live }: Claimed): number {
+  return batches.reduce((sum, { positions }) => sum + positions.length, live.length)
 }
