@@ -25,6 +25,7 @@ export const WHY_REASONS = [
   'no_worker',
   'capacity',
   'tenant_share',
+  'concurrent_executions',
   'target_busy',
   'target_rate',
   'suspect',

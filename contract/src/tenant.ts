@@ -64,7 +64,7 @@ const tierFields = {
   dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
   requests_per_second: limitOrNull(
     1_000_000,
-    'Average rate of API requests; bursts may be twice as large. Null: no limit.',
+    'Average rate of API requests, to all servers together; bursts may be twice as large. Null: no limit.',
   ),
   host_calls_per_second: limitOrNull(
     1_000_000,
@@ -78,7 +78,7 @@ const tierFields = {
   ),
   concurrent_executions_max: limitOrNull(
     1_000_000,
-    'Executions that run at once. Others wait. Null: no limit.',
+    'Executions that run at once, on all workers together. Others wait. Null: no limit.',
   ),
   waiting_executions_max: limitOrNull(
     100_000_000,

@@ -5,6 +5,7 @@ import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { TenantCensus } from '../src/api/access/tenant-census.ts'
 import { type AppDeps, createApp } from '../src/api/app.ts'
+import { RequestShares } from '../src/api/http/request-shares.ts'
 import type { AttemptEnd } from '../src/domain/queue/attempt.ts'
 import { sharedLane } from '../src/domain/queue/lane.ts'
 import { serverRoute } from '../src/domain/queue/route.ts'
@@ -64,6 +65,7 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     wakeup,
     events: memory,
     census: new TenantCensus({ clock: world.clock, tenants: changes.tenants ?? memory.tenants }),
+    requestShares: new RequestShares({ ...memory, clock: world.clock, processId: 'this process' }),
     rowSecurityOff: null,
     operatorKey,
     provableKey: null,

@@ -4,11 +4,11 @@ import { serverRoute } from '../src/domain/queue/route.ts'
 import type { DirectWorker } from '../src/ports/direct-dispatch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { Claimed, ClaimOrder } from '../src/ports/queue.ts'
-import { CallRateLimits } from '../src/worker/call-rate-limits.ts'
 import { CallSigner } from '../src/worker/call-signer.ts'
 import { Claimer } from '../src/worker/claim.ts'
 import { Definitions } from '../src/worker/definitions.ts'
 import { InFlight } from '../src/worker/in-flight.ts'
+import { TenantLimits } from '../src/worker/tenant-limits.ts'
 import { openMemoryStore } from '../testing/memory-store/open-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld } from './virtual-world.ts'
@@ -82,7 +82,7 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     inFlight,
     definitions,
     signer: new CallSigner(ports.secrets),
-    callLimits: new CallRateLimits({ clock: world.clock, tenants: ports.tenants }),
+    tenantLimits: new TenantLimits({ clock: world.clock, ...ports }),
     routes: async () => [serverRoute],
     isIsolated: false,
     workerId: () => workerId,

@@ -2,6 +2,7 @@
 // not make one of them read all that is held.
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { firstId } from '../src/lib/id.ts'
+import { countRunning } from '../src/postgres/queue/peers.sql.ts'
 import { lockRoomyWorker, selectRoom } from '../src/postgres/queue/queue.sql.ts'
 import { countWaiting } from '../src/postgres/queue/routes.sql.ts'
 import * as workerStatements from '../src/postgres/queue/workers.sql.ts'
@@ -52,6 +53,16 @@ export const workerStatementsToPlan: HotStatement[] = [
       ...[`SELECT '{}'`, `SELECT '{worker}'`, `SELECT '{a}'`, 'SELECT 50', 'SELECT 1', 'SELECT 10000'],
     ],
     types: 'uuid, uuid, text, int, text, text[], text[], text[], int, smallint, bigint',
+  },
+  {
+    statement: countRunning,
+    values: [
+      `SELECT ARRAY['${defaultTenantId}'::uuid]`,
+      `SELECT ARRAY[md5('worker1')::uuid]`,
+      `SELECT md5('worker1')::uuid`,
+      'SELECT 1000000',
+    ],
+    types: 'uuid[], uuid[], uuid, bigint',
   },
   { statement: workerStatements.pruneFormerWorkers, values: ['SELECT 5000'], types: 'bigint' },
 ]

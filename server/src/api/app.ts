@@ -46,6 +46,7 @@ import type { OwnHosts } from './http/own-hosts.ts'
 import { refuseDeleteBody } from './http/problem.ts'
 import { proofRoutes } from './http/proof.ts'
 import { limitRate } from './http/rate-limit.ts'
+import type { RequestShares } from './http/request-shares.ts'
 import { activityRoutes } from './insights/activity.ts'
 import { forecastRoutes } from './insights/forecast.ts'
 import { jobSlotRoutes } from './insights/job-slots.ts'
@@ -77,6 +78,7 @@ export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests
   /** The stores of live views, apart from everything else: live views must delay nothing. */
   events: EventPorts
   census: TenantCensus
+  requestShares: Pick<RequestShares, 'count'>
   rowSecurityOff: RowSecurityOff | null
   wakeup: Wakeup & WakeupSource
   health: HealthDeps
@@ -148,7 +150,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(
     async (v1) => {
       const authenticate = requireKey(withKeys)
-      const limit = limitRate(deps.clock)
+      const limit = limitRate(deps.clock, deps.requestShares)
       const quotas = new TenantQuotas(deps)
       const withLanes = { ...deps, quotas, lanes: new LaneChooser() }
       decorateCaller(v1)
@@ -185,7 +187,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       workerRoutes(v1, deps)
       const longPollClaims = new LongPollClaims({ ...deps, isShared })
       workerClaimRoutes(v1, { ...withDefinitions, longPollClaims })
-      workerReportRoutes(v1, { ...withDefinitions, onRoom: (workerId) => longPollClaims.noteRoom(workerId) })
+      workerReportRoutes(v1, { ...withDefinitions, onRoom: (worker) => longPollClaims.noteRoom(worker) })
       logRoutes(v1, deps)
       signingKeyRoutes(v1, deps)
       partitionRoutes(v1, deps)

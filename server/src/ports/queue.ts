@@ -9,7 +9,7 @@ import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Queue {
-  /** Lanes and hosts that have something to claim on these routes, at most `limit` of each. Of more hosts, in turns. */
+  /** Lanes and hosts that have something to claim on these routes, at most `limit` of each: of more, in turns. */
   waiting(routes: readonly string[], limit: number): Promise<Waiting>
   claim(order: ClaimOrder): Promise<Claimed>
   /** The versions of jobs that were claimed. */

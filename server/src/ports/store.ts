@@ -2,6 +2,7 @@
 // `openMemoryStore` for tests and the simulator.
 import type { Activity } from './activity.ts'
 import type { ApiKeys } from './api-keys.ts'
+import type { ApiProcesses } from './api-processes.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Attempts } from './attempts.ts'
 import type { Calendars } from './calendars.ts'
@@ -77,6 +78,7 @@ export interface StorePorts {
   tiers: Tiers
   tenantRoom: TenantRoom
   apiKeys: ApiKeys
+  apiProcesses: ApiProcesses
   sessions: Sessions
   secrets: Secrets
 }

@@ -9,8 +9,8 @@ export interface Tenants {
   list(query: { before: string | null; limit: number }): Promise<TenantPage>
   /** How many tenants have jobs, or had some before they were deleted; counted up to `max`. */
   countWithJobs(max: number): Promise<number>
-  /** The limits of these tenants that have one; the others may call a host as often as they like. At most 1,000 at once. */
-  callLimits(tenantIds: readonly string[]): Promise<CallLimit[]>
+  /** The limits that workers keep, of these tenants; the ones without any are left out. At most 1,000 at once. */
+  workLimits(tenantIds: readonly string[]): Promise<WorkLimits[]>
   /**
    * Of a tenant that is there. A count of some seconds' age is taken as it is; without a limit counting stops at
    * `usageCountedMax`.
@@ -20,10 +20,9 @@ export interface Tenants {
   change(tenantId: string, changes: { name?: string; tier?: string }): Promise<TenantOutcome | 'not_found'>
 }
 
-export interface CallLimit {
+/** See `Tier`. */
+export interface WorkLimits extends Pick<Tier, 'hostCallsPerSecond' | 'concurrentExecutionsMax'> {
   tenantId: string
-  /** See `Tier`. */
-  hostCallsPerSecond: number
 }
 
 export const usageCountedMax = 100_000

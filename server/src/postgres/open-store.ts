@@ -1,6 +1,7 @@
 // Every stored port on one pool of connections. A server opens four: the main pool, the connection of its leases,
 // the pool of live views, and the pool of the reads of its API.
 import type { StorePorts } from '../ports/store.ts'
+import { PostgresApiProcesses } from './access/api-processes.ts'
 import { PostgresSecrets } from './access/secrets.ts'
 import { PostgresSessions } from './access/sessions.ts'
 import { PostgresDailyPartitions } from './connection/daily-partitions.ts'
@@ -52,6 +53,7 @@ export function openPostgresStore(database: Database): StorePorts {
     slotLedger: new PostgresSlotLedger(database),
     rollups: new PostgresRollups(database),
     historyProcesses: new PostgresHistoryProcesses(database),
+    apiProcesses: new PostgresApiProcesses(database),
     logs: new PostgresLogs(database),
     activity: new PostgresActivity(database),
     feed: new PostgresFeed(database),

@@ -2,10 +2,13 @@
 import type { TenantCensus } from '../api/access/tenant-census.ts'
 import { type AppDeps, createApp } from '../api/app.ts'
 import type { Dashboard } from '../api/http/dashboard.ts'
+import { RequestShares } from '../api/http/request-shares.ts'
 import { withDirectDispatch } from '../api/jobs/trigger-now.ts'
 import type { Config } from '../config/read.ts'
 import type { Role } from '../domain/role.ts'
 import type { RowSecurityOff } from '../domain/tenants/row-security.ts'
+import { retryUntilAvailable } from '../lib/retry-until-available.ts'
+import { withDeadline } from '../lib/time/deadline.ts'
 import type { EventPorts, StorePorts } from '../ports/store.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
 import type { World } from '../ports/world.ts'
@@ -14,6 +17,7 @@ import { version } from '../process/version.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { connectionNeedsOf, connectionsWanted } from './connections.ts'
 import { closeApp, hostsOf, listen } from './listen.ts'
+import type { StartLoop } from './loops.ts'
 import { createMetrics } from './metrics.ts'
 import { withReads } from './reads.ts'
 import { checkReady } from './ready.ts'
@@ -42,6 +46,7 @@ export interface ApiDeps {
   /** Null: row-level security holds for its reads. */
   rowSecurityOff: RowSecurityOff | null
   wakeup: Wakeup & WakeupSource
+  startLoop: StartLoop
   running: Pick<RunningRoles, 'directDispatch' | 'utilization' | 'isStopping' | 'check'>
   checkTarget: AppDeps['checkTarget']
   /** Rejects when the database does not answer. */
@@ -57,12 +62,14 @@ export async function startApi(deps: ApiDeps, options: ApiOptions): Promise<stri
   const { directDispatch, utilization, isStopping } = running
   const { reports = new ProcessReports() } = options
   const metrics = resources.use(createMetrics({ clock: world.clock, roles, store, utilization, reports }))
+  const requestShares = await startSharing(deps)
   const app = await createApp({
     ...world,
     ...withReads(store, readStore),
     requests: withDirectDispatch(store.requests, directDispatch),
     events: eventStore,
     census,
+    requestShares,
     rowSecurityOff: deps.rowSecurityOff,
     wakeup,
     operatorKey: options.operatorKey,
@@ -86,4 +93,26 @@ export async function startApi(deps: ApiDeps, options: ApiOptions): Promise<stri
   })
   resources.defer(() => closeApp(world.timers, app, deps.closeMs()))
   return listen(app, config)
+}
+
+/** Time to say that this process ends: an unreachable database must not hold it up. */
+const leaveMsMax = 500
+
+/** Before the first request the processes that are up are known: each has an even part of a limit at first. */
+async function startSharing({ world, store, census, startLoop, resources }: ApiDeps): Promise<RequestShares> {
+  const { apiProcesses } = store
+  const isShared = () => census.isShared()
+  const shares = new RequestShares({ ...world, apiProcesses, processId: world.ids.next(), isShared })
+  await census.count()
+  await retryUntilAvailable(world, () => shares.report())
+  resources.defer(() =>
+    withDeadline(
+      world.timers,
+      leaveMsMax,
+      shares.leave().catch(() => {}),
+    ).then(() => {}),
+  )
+  const loop = startLoop('share request limits', () => shares.report())
+  shares.onUrgent(() => loop.wake())
+  return shares
 }

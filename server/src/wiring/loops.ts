@@ -2,6 +2,7 @@
 // The wiring starts loops by their names here; docs/internals/loops.md is rendered from this list.
 import { workerBeatMs } from '../domain/queue/worker.ts'
 import type { Role } from '../domain/role.ts'
+import { reportRequestsEveryMs } from '../domain/tenants/request-shares.ts'
 import { foldDaysEveryMs, foldRollupsEveryMs } from '../history/fold-rollups.ts'
 import { foldStatsEveryMs } from '../history/fold-stats.ts'
 import { historyDutyEveryMs } from '../history/history-duty.ts'
@@ -62,6 +63,13 @@ export const LOOPS = {
     role: 'all',
     everyMs: probeFilesEveryMs,
     does: 'Opens a file, to notice that no file descriptor is left (`files.exhausted`).',
+  },
+
+  'share request limits': {
+    role: 'api',
+    everyMs: reportRequestsEveryMs,
+    wokenAt: 'a tenant with a limit begins to send many requests',
+    does: "Divides each tenant's limit on requests a second among the processes with the role api; asks nothing while there is one tenant and no such limit.",
   },
 
   'load window': {
@@ -245,7 +253,7 @@ export const LOOPS = {
     role: 'worker',
     everyMs: watchPeersEveryMs,
     wokenBy: ['peers'],
-    does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them, and learns whether several tenants have jobs.',
+    does: 'Lists the workers that could claim the same executions, so that long ones are spread over all of them, and learns the limits of tenants and whether several of them have jobs.',
   },
   'poll cancellations': {
     role: 'worker',

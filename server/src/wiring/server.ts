@@ -168,7 +168,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     })
     const stores = { readStore: openPostgresStore(reads), eventStore: openPostgresStore(events) }
     const { checkTarget } = guard
-    url = await startApi({ ...deps, ...stores, census, rowSecurityOff, checkTarget }, options.api)
+    url = await startApi({ ...deps, ...stores, census, rowSecurityOff, checkTarget, startLoop }, options.api)
   } else if (options.answersProbes) {
     probesUrl = await startProbes(deps, options.api.reports ?? new ProcessReports())
   }

@@ -4,9 +4,9 @@ import { setupInFlight } from '../../test/in-flight.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { serverRoute } from '../domain/queue/route.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
-import { CallRateLimits } from './call-rate-limits.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
+import { TenantLimits } from './tenant-limits.ts'
 
 test('while its scheduler fires a herd, a worker claims one batch of the herd now and then, and all of the shared lane', async () => {
   const { inFlight, world, addLive } = setupInFlight({ capacity: 20_000 })
@@ -27,15 +27,20 @@ test('while its scheduler fires a herd, a worker claims one batch of the herd no
     },
     releaseUnknown: async () => 0,
   } satisfies Partial<Queue>
+  const peers = {
+    find: async () => [],
+    measure: async () => ({ held: [], waiting: 0 }),
+    countRunning: async () => [],
+  }
   const claimer = new Claimer({
     clock: world.clock,
     queue: queue as Partial<Queue> as Queue,
-    peers: { find: async () => [], measure: async () => ({ held: [], waiting: 0 }) },
+    peers,
     graphRuns: { parentsOf: async () => new Map() },
     inFlight,
     definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),
     signer: { load: async () => {} },
-    callLimits: new CallRateLimits({ clock: world.clock, tenants: { callLimits: async () => [] } }),
+    tenantLimits: new TenantLimits({ clock: world.clock, tenants: { workLimits: async () => [] }, peers }),
     routes: async () => [serverRoute],
     isIsolated: false,
     workerId: () => 'worker',

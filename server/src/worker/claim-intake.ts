@@ -1,5 +1,5 @@
 // From the answer of a claim to executions in flight: loads everything that is needed to run them (definitions, the
-// results of parents, signing keys, limits of calls) and puts them in flight.
+// results of parents, signing keys, limits of tenants) and puts them in flight.
 //
 // States of a claim: requested (its answer is awaited) -> hydrating (the answer has come) -> in flight. A claim that
 // does not get there (its answer was lost, the lease has changed, the worker drains) is noted as an unknown claim.
@@ -10,22 +10,22 @@ import { runsAfterOthers } from '../domain/queue/execution.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedLive } from '../ports/queue.ts'
-import type { CallRateLimits } from './call-rate-limits.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { ClaimReservations } from './claim-reservations.ts'
 import type { Definitions } from './definitions.ts'
 import type { HeldExecution } from './held-execution.ts'
 import type { InFlight } from './in-flight.ts'
-import { keysOf, tenantsCalled, toHeldExecutions } from './to-held-executions.ts'
+import type { TenantLimits } from './tenant-limits.ts'
+import { keysOf, tenantsCalled, tenantsOf, toHeldExecutions } from './to-held-executions.ts'
 import type { UnknownClaims } from './unknown-claims.ts'
 
 export interface IntakeDeps {
   clock: Pick<Clock, 'monotonicMs'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
-  inFlight: Pick<InFlight, 'add'>
+  inFlight: Pick<InFlight, 'add' | 'tenants'>
   definitions: Definitions
   signer: Pick<CallSigner, 'load'>
-  callLimits: CallRateLimits
+  tenantLimits: TenantLimits
   /** Whether an execution may kill this process: then at most one suspect is in flight at a time. */
   isIsolated: boolean
   /** Null: no lease is held; nothing is claimed. */
@@ -57,7 +57,7 @@ export class ClaimIntake {
 
   /** Puts the executions of a claim in flight. An answer of null: it is not known which ones were claimed. */
   async admit(answer: Promise<Claimed | null>, claim: ClaimUnderWay): Promise<'more' | 'idle'> {
-    const { inFlight, callLimits, onClaimed } = this.#deps
+    const { inFlight, tenantLimits, onClaimed } = this.#deps
     const { workerId, requested, onAdmitted } = claim
     this.#reservations.requested += requested
     let isInFlight = false
@@ -66,14 +66,12 @@ export class ClaimIntake {
       if (claimed === null) return 'idle'
       const executions = await this.#hydrate(claimed)
       const callers = tenantsCalled(executions)
-      if (callers.size > 0) {
-        await this.#deps.signer.load(callers)
-        await callLimits.load(callers)
-      }
+      if (callers.size > 0) await this.#deps.signer.load(callers)
+      await tenantLimits.load(tenantsOf(executions))
       if (this.#deps.workerId() !== workerId) return 'idle'
       if (this.#deps.isDraining()) return 'more'
       onAdmitted?.(claimed)
-      callLimits.mark(executions)
+      tenantLimits.mark(executions, (tenantId) => inFlight.tenants.inFlight(tenantId))
       inFlight.add(executions)
       isInFlight = true
       if (executions.length === 0) return 'idle'

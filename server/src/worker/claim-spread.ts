@@ -55,9 +55,9 @@ export class ClaimSpread {
     return 'idle'
   }
 
-  /** The other workers like this one, as listed last; up to `peersMax`. */
-  get peers(): number {
-    return this.#peers.length
+  /** The other workers like this one, as listed last, by id; up to `peersMax`. */
+  get peers(): readonly string[] {
+    return this.#peers
   }
 
   /** Whether executions are being left to others. */

@@ -7,11 +7,11 @@ import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts
 import { routeOf } from '../domain/queue/route.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Claimed, ClaimOrder } from '../ports/queue.ts'
-import { CallRateLimits } from './call-rate-limits.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 import { InFlight } from './in-flight.ts'
+import { TenantLimits } from './tenant-limits.ts'
 
 const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 30 } as const
 
@@ -56,7 +56,7 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     inFlight,
     definitions: new Definitions(queue, '1.2.3'),
     signer: new CallSigner(ports.secrets),
-    callLimits: new CallRateLimits({ clock: world.clock, tenants: ports.tenants }),
+    tenantLimits: new TenantLimits({ clock: world.clock, ...ports }),
     routes: async () => [routeOf(jobs[0]!)],
     isIsolated: true,
     workerId: () => workerId,

@@ -7,12 +7,12 @@ import { serverRoute, suspectHost } from '../domain/queue/route.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
-import { CallRateLimits } from './call-rate-limits.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 import type { HeldExecution } from './held-execution.ts'
 import { aheadMin, InFlight } from './in-flight.ts'
+import { TenantLimits } from './tenant-limits.ts'
 
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
 
@@ -61,7 +61,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
     ...{ queue: link, peers: ports.peers },
     ...{ graphRuns: ports.graphRuns, inFlight, definitions },
     signer: new CallSigner(ports.secrets),
-    callLimits: new CallRateLimits({ clock: world.clock, tenants: ports.tenants }),
+    tenantLimits: new TenantLimits({ clock: world.clock, ...ports }),
     routes: async () => routes,
     isIsolated,
     workerId: () => workerId,

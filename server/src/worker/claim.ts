@@ -8,13 +8,14 @@
 // shared lane (`claimSharedLane`), so that a quiet tenant does not wait until a herd's executions are in flight.
 //
 // Invariants: nothing is claimed without a lease or while the worker drains; a pass asks for no more than the room that
-// no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`WorkerShares`);
+// no claim under way has asked for, and of the lane of a tenant for no more than the tenant's share (`WorkerShares`) and
+// than its tier lets run at once (`ConcurrencyLimits`);
 // executions of hosts have at most half of the room while lanes wait too; while the scheduler in this process has a herd
 // to fire, lanes other than the shared one are claimed from only now and then, at most a batch at a time.
 
 import { callKeyOf } from '../domain/queue/call-rates.ts'
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
-import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
+import { FairShare, type LaneShare, type LaneWeight } from '../domain/queue/fair-share.ts'
 import { tenantOfKey } from '../domain/queue/host-gate.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { suspectHost } from '../domain/queue/route.ts'
@@ -103,8 +104,7 @@ export class Claimer {
   /** Lists the workers that could claim the same executions. A step for a Loop. */
   async watchPeers(): Promise<'idle'> {
     await this.#spread.watchPeers()
-    const { rates } = this.#deps.callLimits
-    rates.workers = 1 + this.#spread.peers
+    this.#deps.tenantLimits.setGroup(this.#deps.workerId(), this.#spread.peers)
     return 'idle'
   }
 
@@ -166,13 +166,18 @@ export class Claimer {
       if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
       if (this.#deps.workerId() !== workerId) return 'idle'
     }
-    const { rates } = this.#deps.callLimits
+    const { tenantLimits } = this.#deps
+    const { rates } = tenantLimits
     const askedMs = this.#deps.clock.monotonicMs()
     const waiting = await queue.waiting(routes, lanesMax)
     rates.see(waiting.hosts, askedMs)
+    await tenantLimits.look(
+      waiting.lanes.map(({ lane }) => lane),
+      askedMs,
+    )
+    const open = this.#openLanes(waiting.lanes)
     // Right before the claim: a claim on insert in the meantime would come on top of it.
-    const share =
-      waiting.lanes.length === 0 ? this.#spread.endYield() : await this.#spread.measureShare(routes)
+    const share = open.length === 0 ? this.#spread.endYield() : await this.#spread.measureShare(routes)
     const freeNow = Math.min(free, this.#measureFree())
     if (freeNow <= 0) return 'idle'
     const nowMs = this.#deps.clock.monotonicMs()
@@ -180,14 +185,19 @@ export class Claimer {
     const forHostsMax = this.#deps.isBackpressured()
       ? Math.max(0, backpressuredSizeMax - inFlight.size)
       : freeNow
-    let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? freeNow : Math.ceil(freeNow / 2))
+    let forHosts = Math.min(forHostsMax, open.length === 0 ? freeNow : Math.ceil(freeNow / 2))
     let left = freeNow
     const shares = inFlight.measureShares(freeNow)
+    const forHostsOf = new Map<string, number>()
     const hosts = waiting.hosts.flatMap((host) => {
       const tenantId = tenantOfKey(host)
       const tenantRoom = tenantId === null ? forHosts : (shares?.roomOf(tenantId) ?? forHosts)
-      const count = Math.min(forHosts, tenantRoom, this.#roomOf(host, nowMs))
-      if (tenantId !== null) shares?.take(tenantId, count)
+      const limitRoom = tenantId === null ? forHosts : this.#limitRoomOf(tenantId, forHostsOf)
+      const count = Math.min(forHosts, tenantRoom, limitRoom, this.#roomOf(host, nowMs))
+      if (tenantId !== null) {
+        shares?.take(tenantId, count)
+        forHostsOf.set(tenantId, (forHostsOf.get(tenantId) ?? 0) + count)
+      }
       if (count > 0) rates.grant(callKeyOf(host), count, nowMs)
       forHosts -= count
       left -= count
@@ -199,7 +209,8 @@ export class Claimer {
       inFlight: (lane: string) => inFlight.tenants.inFlight(lane),
       shares,
     }
-    const lanes = share === 0 ? [] : this.#holdBack(this.#share.split(waiting.lanes, room))
+    const divided = share === 0 ? [] : this.#holdBack(this.#share.split(open, room))
+    const lanes = this.#fitToLimits(divided, forHostsOf)
     const claim = () => this.#claim({ ...order, lanes, hosts }).finally(() => rates.endGrants())
     const claimed = lanes.length + hosts.length === 0 ? 'idle' : await claim()
     return claimed === 'idle' && this.#spread.isYielding ? yieldLookMs : claimed
@@ -237,11 +248,38 @@ export class Claimer {
     })
   }
 
+  /** Without the lanes of tenants that run as many executions as they may. */
+  #openLanes(lanes: readonly LaneWeight[]): readonly LaneWeight[] {
+    const { concurrency } = this.#deps.tenantLimits
+    if (!concurrency.isLimited) return lanes
+    const nowMs = this.#deps.clock.monotonicMs()
+    return lanes.filter(({ lane }) => {
+      if (this.#limitRoomOf(lane) > 0) return true
+      concurrency.fallBehind(lane, nowMs)
+      return false
+    })
+  }
+
+  /** `taken`: places of this claim that go to executions of other lanes, by tenant. */
+  #fitToLimits(lanes: readonly LaneShare[], taken: ReadonlyMap<string, number>): readonly LaneShare[] {
+    if (!this.#deps.tenantLimits.concurrency.isLimited) return lanes
+    return lanes.flatMap(({ lane, count }) => {
+      const fitting = Math.min(count, this.#limitRoomOf(lane, taken))
+      return fitting > 0 ? [{ lane, count: fitting }] : []
+    })
+  }
+
+  #limitRoomOf(tenantId: string, taken?: ReadonlyMap<string, number>): number {
+    const { inFlight, tenantLimits } = this.#deps
+    const inUse = inFlight.tenants.inFlight(tenantId) + (taken?.get(tenantId) ?? 0)
+    return tenantLimits.concurrency.roomOf(tenantId, inUse)
+  }
+
   #roomOf(host: string, nowMs: number): number {
-    const { inFlight, isIsolated, callLimits } = this.#deps
+    const { inFlight, isIsolated, tenantLimits } = this.#deps
     if (isIsolated && host === suspectHost) return inFlight.suspects === 0 ? 1 : 0
     const name = callKeyOf(host)
-    return Math.min(inFlight.gate.room(name, nowMs), callLimits.rates.room(name, nowMs))
+    return Math.min(inFlight.gate.room(name, nowMs), tenantLimits.rates.room(name, nowMs))
   }
 
   /** Remembers how large batches are, and which lanes were served. `lookedAt`: batches that the claim could bring. */

@@ -6,7 +6,7 @@
 // when the outcome of the transaction is not known; that is an unknown claim, which the next pass releases.
 // Invariants: nothing is reserved without a lease, while the worker drains, or while unknown claims are reconciled; nor
 // beyond the worker's share when others like it could claim the execution; nor for a tenant that is at its own share of
-// the worker.
+// the worker, or runs as many executions as its tier lets run at once.
 import { serverRoute } from '../domain/queue/route.ts'
 import type { DirectDispatch, Reservation } from '../ports/direct-dispatch.ts'
 import type { Claimed } from '../ports/queue.ts'
@@ -15,10 +15,12 @@ import type { ClaimReservations } from './claim-reservations.ts'
 import type { ClaimSpread } from './claim-spread.ts'
 import type { InFlight } from './in-flight.ts'
 import type { SideClaims } from './side-claims.ts'
+import type { TenantLimits } from './tenant-limits.ts'
 import type { UnknownClaims } from './unknown-claims.ts'
 
 export interface DirectDispatchDeps {
-  inFlight: Pick<InFlight, 'capacity' | 'size' | 'measureRoom' | 'measureShares'>
+  inFlight: Pick<InFlight, 'capacity' | 'size' | 'measureRoom' | 'measureShares' | 'tenants'>
+  tenantLimits: Pick<TenantLimits, 'concurrency'>
   /** Null: no lease is held; nothing is reserved. */
   workerId: () => string | null
   isDraining: () => boolean
@@ -50,6 +52,7 @@ export class WorkerDirectDispatch implements DirectDispatch {
     if (spread.unmeasuredShare < count) return null
     const shares = inFlight.measureShares(count)
     if (shares !== null && tenantIds.some((tenantId) => shares.roomOf(tenantId) === 0)) return null
+    if (this.#isBeyondLimit(tenantIds)) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
     reservations.reserved += count
     const admitted = sideClaims.run(() => intake.admit(answer, { workerId, requested: count }))
@@ -60,5 +63,15 @@ export class WorkerDirectDispatch implements DirectDispatch {
         reservations.reserved -= count
       })
     return { workerId, route: serverRoute, end }
+  }
+
+  #isBeyondLimit(tenantIds: readonly string[]): boolean {
+    const { inFlight, tenantLimits } = this.#deps
+    const { concurrency } = tenantLimits
+    if (!concurrency.isLimited) return false
+    return tenantIds.some((tenantId) => {
+      const room = concurrency.roomOf(tenantId, inFlight.tenants.inFlight(tenantId))
+      return room === 0 || concurrency.isBehindOf(tenantId)
+    })
   }
 }

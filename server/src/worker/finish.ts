@@ -31,6 +31,8 @@ export interface FinishDeps {
   inFlight: InFlight
   updates: Pick<AttemptUpdates, 'isWaiting' | 'send'>
   rejected: Pick<RejectedResults, 'refuse'>
+  /** An execution of this tenant is left to its target, which will report the end. */
+  onAwaited: (tenantId: string) => void
   workerId: () => string
   /** Called after a commit: executions may have become claimable or releasable, or a retry was planned. */
   onFinished: (after: After) => void
@@ -208,6 +210,7 @@ export class Finisher {
   #settle(held: HeldExecution, wasCancelled: boolean, after: After): void {
     if (held.end !== null || wasCancelled) emitAttemptFinished(this.#deps.clock, held, wasCancelled, after)
     else if (held.awaitingUntil === null) after.handedBack = true
+    else this.#deps.onAwaited(held.prepared.tenantId)
     this.#deps.inFlight.drop(held)
   }
 

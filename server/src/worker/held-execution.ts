@@ -37,7 +37,7 @@ export interface HeldExecution extends Readonly<Omit<ClaimedLive, Converted>> {
   cancelledMs: number | null
   /** Its attempt is over. Updates of an attempt that does not stop are ignored from then on. */
   isOver: boolean
-  /** It was not started because its tenant is at its share of the worker: see `WorkerShares`. */
+  /** It was not started because its tenant has no room: see `WorkerShares` and `ConcurrencyLimits`. */
   isBeyondShare: boolean
   /** It was not started because of its tenant's rate of calls, and waits under this name: see `CallRates`. Null: it may start. */
   waitsAs: string | null

@@ -189,7 +189,7 @@ export class InFlight {
       if (held.batch !== null) this.#batches.add(held.batch)
       this.tenants.add(tenantId)
       if (held.isSuspect) this.#suspects += 1
-      if (held.waitsAs === null) held.isBeyondShare = shares?.roomOf(tenantId) === 0
+      if (held.waitsAs === null) held.isBeyondShare ||= shares?.roomOf(tenantId) === 0
       if (held.waitsAs !== null || held.isBeyondShare) {
         this.#end(held, null)
         continue

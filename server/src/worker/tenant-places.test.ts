@@ -49,8 +49,8 @@ test('the first execution of a second tenant makes a worker shared before it is 
 test('a worker with the jobs of one tenant uses every place, and is shared no more when the store says so', async (t) => {
   const { start, hog, quiet, createHanging, triggerMany, turn, ports } = await setup(t)
   const counts = [2, 1]
-  const callLimits = async () => []
-  const tenants = { countWithJobs: async () => counts.shift()!, callLimits }
+  const workLimits = async () => []
+  const tenants = { countWithJobs: async () => counts.shift()!, workLimits }
   const worker = await start({ tenants }, { capacity: 80 })
   await worker.watchPeers()
   await triggerMany(80, () => createHanging(hog))

@@ -122,6 +122,12 @@ export function tenantsCalled(executions: readonly HeldExecution[]): Set<string>
   return tenantIds
 }
 
+export function tenantsOf(executions: readonly HeldExecution[]): Set<string> {
+  const tenantIds = new Set<string>()
+  for (const { prepared } of executions) tenantIds.add(prepared.tenantId)
+  return tenantIds
+}
+
 /** The definitions that a claim needs. */
 export function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {
   const keys = live.map(({ jobId, version }) => ({ jobId, version }))

@@ -2,6 +2,7 @@
 // simulator.
 import { EXECUTOR_KINDS } from '../domain/executors/list.ts'
 import type { Executor } from '../domain/jobs/job.ts'
+import { classOf } from '../domain/queue/concurrency-limits.ts'
 import { outageMessage, stoppedMessage } from '../domain/queue/retry.ts'
 import type { Attempts } from '../ports/attempts.ts'
 import type { DirectDispatch } from '../ports/direct-dispatch.ts'
@@ -14,7 +15,6 @@ import type { Secrets } from '../ports/secrets.ts'
 import type { Tenants } from '../ports/tenants.ts'
 import type { World } from '../ports/world.ts'
 import { AttemptUpdates } from './attempt-updates.ts'
-import { CallRateLimits } from './call-rate-limits.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
@@ -25,13 +25,14 @@ import { WorkerLease } from './hold-lease.ts'
 import { batchMsMax, InFlight } from './in-flight.ts'
 import { RejectedResults } from './rejected-results.ts'
 import { type LocalExecutors, runLocal } from './run-local.ts'
+import { TenantLimits } from './tenant-limits.ts'
 
 export interface WorkerDeps extends World {
   /** The version of the program. */
   version: string
   queue: Queue
   peers: Peers
-  tenants: Pick<Tenants, 'countWithJobs' | 'callLimits'>
+  tenants: Pick<Tenants, 'countWithJobs' | 'workLimits'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'update'>
   logs: Pick<Logs, 'append'>
@@ -86,7 +87,7 @@ export class Worker {
   readonly #rejected: RejectedResults
   readonly #updates: AttemptUpdates
   readonly #signer: CallSigner
-  readonly #callLimits: CallRateLimits
+  readonly #tenantLimits: TenantLimits
   readonly #deps: WorkerDeps
   readonly #outageMs: number
   /** Whether it runs the handlers of one tenant. */
@@ -115,7 +116,7 @@ export class Worker {
       { port, version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
     this.#signer = new CallSigner(deps.secrets)
-    this.#callLimits = new CallRateLimits(deps)
+    this.#tenantLimits = new TenantLimits({ ...deps, class: classOf({ tenantId, executors }) })
     this.#updates = new AttemptUpdates({
       ...{ clock, attempts: deps.attempts, logs: deps.logs },
       workerId: () => this.lease.workerId,
@@ -153,6 +154,7 @@ export class Worker {
       inFlight: this.inFlight,
       updates: this.#updates,
       rejected: this.#rejected,
+      onAwaited: (tenantId) => this.#tenantLimits.concurrency.noteAwaited(tenantId),
       workerId: () => this.lease.workerId,
       onFinished: deps.onFinished,
     })
@@ -164,7 +166,7 @@ export class Worker {
       inFlight: this.inFlight,
       definitions: new Definitions(deps.queue, deps.version),
       signer: this.#signer,
-      callLimits: this.#callLimits,
+      tenantLimits: this.#tenantLimits,
       routes: typeof routes === 'function' ? routes : async () => routes,
       isIsolated,
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
@@ -179,11 +181,12 @@ export class Worker {
     return this.#claimer.claimOnce()
   }
 
-  /** Lists the workers that could claim the same executions, and learns whether tenants share this one. */
+  /** Lists the workers that could claim the same executions, and learns whether tenants share this one and their limits. */
   async watchPeers(): Promise<'idle'> {
     await this.watchTenants()
-    await this.#callLimits.refresh()
-    return this.#claimer.watchPeers()
+    await this.#claimer.watchPeers()
+    await this.#tenantLimits.refresh()
+    return 'idle'
   }
 
   /** Learns whether two tenants or more have jobs. A worker of one tenant's handlers is not shared. */

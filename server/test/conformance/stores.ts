@@ -99,7 +99,7 @@ export function bundlePostgres({
       return tenantId
     },
     async ageLeases(ms) {
-      for (const table of ['workers', 'history_processes'])
+      for (const table of ['workers', 'history_processes', 'api_processes'])
         await client.query(`UPDATE ${table} SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
       const older = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
       await client.query(`UPDATE former_workers SET ${older('ended_at')}, ${older('shown_until')}`, [ms])

@@ -3,6 +3,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { StorePorts } from '../../src/ports/store.ts'
 import { MemoryActivity } from './activity.ts'
 import { MemoryApiKeys } from './api-keys.ts'
+import { MemoryApiProcesses } from './api-processes.ts'
 import { MemoryArtifacts } from './artifacts.ts'
 import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
@@ -81,6 +82,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     slotLedger: new MemorySlotLedger(store),
     rollups: new MemoryRollups(store),
     historyProcesses: new MemoryHistoryProcesses(store),
+    apiProcesses: new MemoryApiProcesses(store),
     feed: new MemoryFeed(store),
     jobVersions: new MemoryJobVersions(store),
     activity: new MemoryActivity(store),

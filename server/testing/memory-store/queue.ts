@@ -24,7 +24,7 @@ const weightDefault = 10
 
 export class MemoryQueue implements Queue {
   readonly #store: MemoryStore
-  /** How often more hosts waited than were asked for. */
+  /** How often more lanes or hosts waited than were asked for. */
   #looks = 0
 
   constructor(store: MemoryStore) {
@@ -34,13 +34,19 @@ export class MemoryQueue implements Queue {
   async waiting(routes: readonly string[], limit: number): Promise<Waiting> {
     const { claimable, weights } = this.#store
     const weightOf = (lane: string) => (lane === sharedLane ? 1 : (weights.get(lane) ?? weightDefault))
-    const lanes = claimable.lanes(routes).slice(0, limit)
-    const hosts = claimable.hosts(routes)
-    const from = hosts.length > limit ? (this.#looks++ * limit) % hosts.length : 0
+    const all = claimable.lanes(routes)
+    const shared = all.filter((lane) => lane === sharedLane)
+    const own = all.filter((lane) => lane !== sharedLane)
+    const lanes = [...shared, ...this.#inTurn(own, limit - shared.length)]
     return {
       lanes: lanes.map((lane) => ({ lane, weight: weightOf(lane) })),
-      hosts: [...hosts.slice(from), ...hosts.slice(0, from)].slice(0, limit),
+      hosts: this.#inTurn(claimable.hosts(routes), limit),
     }
+  }
+
+  #inTurn(names: readonly string[], limit: number): string[] {
+    const from = names.length > limit ? (this.#looks++ * limit) % names.length : 0
+    return [...names.slice(from), ...names.slice(0, from)].slice(0, limit)
   }
 
   async claim(order: ClaimOrder): Promise<Claimed> {

@@ -13,6 +13,7 @@ import { historyDaysMax, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { dayMs } from '../../src/lib/time/units.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+import type { ApiProcessRow } from './api-processes.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { byRank, Claimable } from './claimable.ts'
 import { overdueAt } from './deadlines.ts'
@@ -85,6 +86,8 @@ export class MemoryStore {
   readonly logs = new Map<string, Map<number, LogRow>>()
   /** By process with the role `history`: its last beat. */
   readonly historyBeats = new Map<string, EpochMs>()
+  /** The rows of `api_processes`. */
+  readonly apiProcesses = new Map<string, ApiProcessRow>()
   /** By tenant; one that is not here has the key it began with. */
   readonly signingKeys = new Map<string, SigningKeyRow>()
   /** By tenant and key. */

@@ -2,13 +2,13 @@
 import { defaultTenantId, type Tenant, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { totalMax } from '../../src/ports/executions.ts'
 import {
-  type CallLimit,
   type NewTenant,
   type TenantOutcome,
   type TenantPage,
   type Tenants,
   type TenantUsage,
   usageCountedMax,
+  type WorkLimits,
 } from '../../src/ports/tenants.ts'
 import { firstTiers, unlimitedTier } from './first-tiers.ts'
 import { countActive } from './jobs.ts'
@@ -78,10 +78,12 @@ export class MemoryTenants implements Tenants {
     return Math.min(max, tenantIds.size)
   }
 
-  async callLimits(tenantIds: readonly string[]): Promise<CallLimit[]> {
+  async workLimits(tenantIds: readonly string[]): Promise<WorkLimits[]> {
     return tenantIds.flatMap((tenantId) => {
-      const hostCallsPerSecond = this.#tenants.get(tenantId)?.tier.hostCallsPerSecond ?? null
-      return hostCallsPerSecond === null ? [] : [{ tenantId, hostCallsPerSecond }]
+      const tier = this.#tenants.get(tenantId)?.tier
+      const { hostCallsPerSecond = null, concurrentExecutionsMax = null } = tier ?? {}
+      if (hostCallsPerSecond === null && concurrentExecutionsMax === null) return []
+      return [{ tenantId, hostCallsPerSecond, concurrentExecutionsMax }]
     })
   }
 

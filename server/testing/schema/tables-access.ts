@@ -60,6 +60,13 @@ export const accessTables: readonly TableNote[] = [
     columns: { key_hash: 'the key that opened the session, which ends with it' },
   },
   {
+    table: 'api_processes',
+    purpose: 'Processes with the role api, and the requests a second that tenants with a limit send to each.',
+    growth: 'one row a process; none while there is one tenant without a limit',
+    retention: 'until the process ends; of one that died, an hour after its last report',
+    columns: { tenant_ids: 'with rates: by position; at most 10,000' },
+  },
+  {
     table: 'session_codes',
     purpose: 'One-time links that open a session, as hashes. Use deletes the row.',
     growth: 'one row a link that was not used',

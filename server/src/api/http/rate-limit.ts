@@ -1,10 +1,11 @@
-// Limits the requests per second of each tenant, as its tier allows: a bucket holds two seconds' worth. Each process
-// counts for itself. Operators are not counted: an operator that repairs a tenant neither uses up its share nor is
-// locked out. The worker protocol is counted separately, each of its calls for itself: nothing else a tenant sends may
-// cost it a lease.
+// Limits the requests per second of each tenant, as its tier allows: a bucket holds two seconds' worth. The limit holds for
+// all processes together: each admits its share (`RequestShares`). Operators are not counted: an operator that repairs a tenant neither uses up its share nor is
+// locked out. The worker protocol is counted separately, each of its calls for itself and in each process: nothing else a
+// tenant sends may cost it a lease.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from './api-error.ts'
+import type { RequestShares } from './request-shares.ts'
 
 const bucketsMax = 10_000
 /** Seconds of requests that a bucket holds. A bucket that was unused for so long is full: it needs no memory. */
@@ -33,7 +34,10 @@ declare module 'fastify' {
 const workerCallsPerSecond = 5_000
 
 /** A hook behind authentication. */
-export function limitRate(clock: Clock): (request: FastifyRequest, reply: FastifyReply) => void {
+export function limitRate(
+  clock: Clock,
+  shares: Pick<RequestShares, 'count'>,
+): (request: FastifyRequest, reply: FastifyReply) => void {
   const buckets = new TokenBuckets()
   return ({ caller, routeOptions }, reply) => {
     const { requestsPerSecond } = caller.tier
@@ -41,8 +45,9 @@ export function limitRate(clock: Clock): (request: FastifyRequest, reply: Fastif
     const isApart = routeOptions.config.counted === 'apart'
     const perSecond = isApart ? workerCallsPerSecond : requestsPerSecond
     const key = isApart ? `${caller.tenantId} ${routeOptions.url}` : caller.tenantId
+    const share = isApart ? perSecond : shares.count(caller.tenantId, perSecond)
     const { taken, left, waitSeconds, fullSeconds } = buckets.take(key, {
-      perSecond,
+      perSecond: share,
       nowMs: clock.monotonicMs(),
     })
     const name = isApart ? 'workers' : 'api'
@@ -84,13 +89,13 @@ export class TokenBuckets {
       /** Until as many are there again, at least 1. */
       waitSeconds: Math.max(1, Math.ceil((cost - rest) / perSecond)),
       /** Until as many are left as can be, at least 1. */
-      fullSeconds: Math.max(1, Math.ceil(burstSeconds - rest / perSecond)),
+      fullSeconds: Math.max(1, Math.ceil((tokensMaxOf(perSecond) - rest) / perSecond)),
     }
   }
 
   // By the present rate: a tenant that has changed its tier has the new one's at once.
   #refilled(key: string, { perSecond, nowMs }: Rate): number {
-    const tokensMax = perSecond * burstSeconds
+    const tokensMax = tokensMaxOf(perSecond)
     const bucket = this.#recent.get(key) ?? this.#older.get(key)
     if (bucket === undefined) return tokensMax
     return Math.min(tokensMax, bucket.tokens + ((nowMs - bucket.countedMs) * perSecond) / 1_000)
@@ -104,4 +109,9 @@ export class TokenBuckets {
     this.#recent = new Map()
     this.#sinceMs = nowMs
   }
+}
+
+/** At least one: the share of a process may be less than one in two seconds. */
+function tokensMaxOf(perSecond: number): number {
+  return Math.max(1, perSecond * burstSeconds)
 }

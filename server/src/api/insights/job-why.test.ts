@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import type { WhyReply } from '@carillon/contract/slot.ts'
 import { assertProblem, runAll, setupApp, testWorker } from '../../../test/app.ts'
 import { at, fireSlot } from '../../../test/fire.ts'
+import { unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { sharedLane } from '../../domain/queue/lane.ts'
 import { serverRoute } from '../../domain/queue/route.ts'
 
@@ -208,4 +209,27 @@ test('an execution whose tenant is at its share of the workers says so, once a s
   const told = await why()
   assert.equal(told.reason, 'tenant_share')
   assert.match(told.answer, /but its tenant has 2 under way, its share of the workers while other tenants/)
+})
+
+test('an execution whose tenant runs as many as its tier lets run at once says so', async (t) => {
+  const { memory, why, call, world } = await setup(t, { overlap_policy: 'ALLOW' })
+  const worker = testWorker({ capacity: 8 })
+  await memory.leases.register(worker)
+  const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
+  const slow = { name: 'slow', schedule: '@hourly', execution, overlap_policy: 'ALLOW' }
+  const { job_id: slowId } = (await call('POST', '/jobs', slow)).json()
+  for (let i = 0; i < 2; i++) await call('POST', `/jobs/${slowId}/trigger`, {})
+  const order = { workerId: worker.workerId, routes: [serverRoute], hosts: [], batchesMax: 10 }
+  await memory.queue.claim({ ...order, lanes: [{ lane: sharedLane, count: 2 }] })
+  await world.advance(1_000)
+  const { job_id: jobId } = await why()
+  await call('POST', `/jobs/${jobId}/trigger`, {})
+  const limit = (concurrentExecutionsMax: number) =>
+    memory.tiers.put({ ...unlimitedTier, concurrentExecutionsMax })
+  await limit(3)
+  assert.equal((await why()).reason, 'queued')
+  await limit(2)
+  const told = await why()
+  assert.equal(told.reason, 'concurrent_executions')
+  assert.match(told.answer, /its tenant runs 2 executions, and its tier lets 2 run at once/)
 })

@@ -19,6 +19,7 @@ import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { Peers } from '../../ports/peers.ts'
 import type { Tenants } from '../../ports/tenants.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
@@ -40,7 +41,8 @@ export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
   jobs: Pick<Jobs, 'get'>
   executions: Pick<Executions, 'getExecution' | 'listExecutions' | 'underWay'>
   workers: Pick<Workers, 'list' | 'countHeld'>
-  tenants: Pick<Tenants, 'countWithJobs'>
+  peers: Pick<Peers, 'countRunning'>
+  tenants: Pick<Tenants, 'countWithJobs' | 'workLimits'>
 }
 
 interface Question {
@@ -210,7 +212,12 @@ async function factsOfNow(
     job,
     now,
     underWay,
-    workers: { count: active.length, free, shareHeld: await findShareHeld(deps, job, active, underWay) },
+    workers: {
+      count: active.length,
+      free,
+      shareHeld: await findShareHeld(deps, job, active, underWay),
+      limit: await findLimit(deps, job, underWay),
+    },
     last,
     next:
       next === null
@@ -235,6 +242,20 @@ async function listWorkersFor(
   const ours = await workers.list({ tenantId: null, ours: true, status })
   if (EXECUTOR_KINDS[execution.type].canRun === undefined) return ours
   return [...ours, ...(await workers.list({ tenantId, status, limit: workersPerTenantMax }))]
+}
+
+/** Null: the tenant may run more executions, or none of the job waits for a worker. */
+async function findLimit(
+  { peers, tenants }: JobWhyDeps,
+  { tenantId }: JobView,
+  { executions }: UnderWay,
+): Promise<NowFacts['workers']['limit']> {
+  if (!executions.some(({ state, host }) => state === 'ready' && host === null)) return null
+  const [{ concurrentExecutionsMax: max = null } = {}] = await tenants.workLimits([tenantId])
+  if (max === null) return null
+  const [{ calls = 0, commands = 0, own = 0 } = {}] = await peers.countRunning([tenantId], [])
+  const running = calls + commands + own
+  return running < max ? null : { running, max }
 }
 
 /** Null: an execution finds a place, none waits for one, or there are too many workers to look at. */

@@ -34,6 +34,7 @@ function setup() {
       },
     },
     attempts: { find: async () => [] },
+    peers: { countRunning: async () => [] },
     routes: {
       findWaiting: async (prefixes) =>
         [...waiting.keys()].filter((route) => prefixes.some((prefix) => route.startsWith(prefix))),
@@ -70,6 +71,7 @@ function setup() {
     const { live } = await desk.claim({
       worker: { workerId, tenantId, handlers, labels },
       operator: false,
+      concurrentMax: null,
       limit,
       waitMs: 20_000,
       signal: new AbortController().signal,

@@ -9,6 +9,7 @@ import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
 import { type ClaimWish, LongPollClaims, parkedMax } from './long-poll-claims.ts'
 
 const tenantId = '00000000-0000-7000-8000-000000000001'
+const none = { calls: 0, commands: 0, own: 0, awaitedHere: 0 }
 const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
 
 /** A store of counters: how many wait on each route, and on which of them suspects do. */
@@ -17,7 +18,7 @@ function setup() {
   const waiting = new Map<string, number>()
   const suspects: string[] = []
   const orders: ClaimOrder[] = []
-  const asked = { routes: 0, waiting: 0 }
+  const asked = { routes: 0, waiting: 0, running: 0 }
   const held = new Map<string, string>()
   let wake = () => {}
   let stopping = false
@@ -49,6 +50,12 @@ function setup() {
       },
       countWaiting: async (routes: readonly string[]) =>
         routes.reduce((sum, route) => sum + (waiting.get(route) ?? 0), 0),
+    },
+    peers: {
+      countRunning: async (tenantIds: readonly string[]) => {
+        asked.running += 1
+        return tenantIds.map((one) => ({ ...none, tenantId: one, own: held.size }))
+      },
     },
     attempts: {
       find: async ([id]: readonly string[]) => {
@@ -94,6 +101,7 @@ function setup() {
     longPollClaims.claim({
       worker: { workerId, tenantId: of, handlers, labels },
       operator: false,
+      concurrentMax: null,
       limit: 10,
       waitMs: 20_000,
       signal: new AbortController().signal,
@@ -365,7 +373,7 @@ test('a full worker is not asked about again before a second is over, unless it 
   await world.advance(1_000)
   assert.equal(asked, 2)
   isFull = false
-  longPollClaims.noteRoom('w')
+  longPollClaims.noteRoom({ workerId: 'w', tenantId })
   assert.equal(sizeOf(await claiming), 1)
   assert.deepEqual([asked, longPollClaims.parked], [3, 0])
 })
@@ -378,7 +386,7 @@ test('a report that comes while the store counts is not missed', async () => {
   deps.queue.claim = async (order) => {
     if (!isFull) return take(order)
     isFull = false
-    longPollClaims.noteRoom('w')
+    longPollClaims.noteRoom({ workerId: 'w', tenantId })
     return { batches: [], live: [], isFull: true }
   }
   const claiming = claim('w')

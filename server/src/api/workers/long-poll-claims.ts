@@ -6,17 +6,16 @@ import { suspectHost } from '../../domain/queue/route.ts'
 import { waitingCountMax } from '../../domain/queue/spread.ts'
 import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import type { Attempts } from '../../ports/attempts.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Claimed, ClaimOrder, Queue } from '../../ports/queue.ts'
 import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { takePlace } from '../http/take-place.ts'
+import { ClaimLimits, type ClaimLimitsDeps } from './claim-limits.ts'
 import { ClaimShares } from './claim-shares.ts'
 import { SuspectsInFlight } from './suspects-in-flight.ts'
 
-export interface LongPollDeps {
-  clock: Pick<Clock, 'monotonicMs'>
+export interface LongPollDeps extends ClaimLimitsDeps {
   timers: Timers
   queue: Pick<Queue, 'waiting' | 'claim'>
   attempts: Pick<Attempts, 'find'>
@@ -31,6 +30,8 @@ export interface ClaimWish {
   worker: { workerId: string; tenantId: string; handlers: readonly string[]; labels: readonly string[] }
   /** Whether its key is an operator's. */
   operator: boolean
+  /** Executions of the tenant that may run at once, by its tier. Null: no limit. */
+  concurrentMax: number | null
   /** Executions, at most. */
   limit: number
   /** How long to wait when there is nothing. */
@@ -83,6 +84,7 @@ interface Look {
 export class LongPollClaims {
   readonly #deps: LongPollDeps
   readonly #suspects: SuspectsInFlight
+  readonly #limits: ClaimLimits
   /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
   /** The same by worker: each has one. */
@@ -105,6 +107,7 @@ export class LongPollClaims {
     this.#deps = deps
     this.#shares = new TenantShares({ placesMax: parkedMax, isShared: deps.isShared })
     this.#suspects = new SuspectsInFlight(deps.attempts)
+    this.#limits = new ClaimLimits(deps)
     deps.wakeup.on('queue', () => this.#wake())
   }
 
@@ -142,10 +145,11 @@ export class LongPollClaims {
     return promise
   }
 
-  /** The worker has reported results, so that a claim of it that waits may be served. */
-  noteRoom(workerId: string): void {
+  /** The worker has reported results, so that a claim that waits, of it or of another of its tenant, may be served. */
+  noteRoom({ workerId, tenantId }: { workerId: string; tenantId: string }): void {
     for (const parked of this.#serving) if (parked.wish.worker.workerId === workerId) parked.hasRoom = true
-    if (this.#fullUntilMs.delete(workerId)) this.#wake()
+    const isAwaited = this.#limits.noteReport(tenantId)
+    if (this.#fullUntilMs.delete(workerId) || isAwaited) this.#wake()
   }
 
   /** Everybody is sent away with nothing. */
@@ -174,7 +178,7 @@ export class LongPollClaims {
 
   #lookLater(): void {
     const nowMs = this.#deps.clock.monotonicMs()
-    let waitMs = lookEveryMs
+    let waitMs = Math.min(lookEveryMs, this.#limits.waitMs ?? lookEveryMs)
     for (const { untilMs } of this.#parked) waitMs = Math.min(waitMs, untilMs - nowMs)
     this.#timer = this.#deps.timers.schedule(Math.max(0, waitMs), () => this.#wake())
   }
@@ -192,7 +196,9 @@ export class LongPollClaims {
         empty: new Set(),
         shares: new ClaimShares(this.#deps.routes),
       }
-      const waiting = this.#parkedFor(look).values()
+      const found = this.#parkedFor(look)
+      await this.#limits.load(limitsOf(found))
+      const waiting = found.values()
       const serve = async () => {
         for (const parked of waiting) await this.#serve(parked, look)
       }
@@ -234,9 +240,9 @@ export class LongPollClaims {
     this.#serving.add(parked)
     try {
       const share = look.shares.of(routes, () => this.#countParked(routes))
-      const claimed = await this.#claim(parked.wish, routes, share)
+      const claimed = await this.#claimWithinLimit(parked.wish, routes, share)
       if (claimed === 'empty') look.empty.add(key)
-      else if (claimed.batches.length + claimed.live.length > 0) this.#hand(parked, claimed)
+      else if (sizeOf(claimed) > 0) this.#hand(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
     } catch (error) {
       this.#refuse(parked, error)
@@ -275,6 +281,25 @@ export class LongPollClaims {
       }
     }
     return found.size
+  }
+
+  /** While the tenant runs as many as it may, its executions stay in the queue, and its claims wait. */
+  async #claimWithinLimit(
+    wish: ClaimWish,
+    routes: readonly string[],
+    share: Promise<number>,
+  ): Promise<Claimed | 'empty'> {
+    const { tenantId } = wish.worker
+    const limit = Math.min(wish.limit, this.#limits.roomOf(tenantId))
+    if (limit === 0) return nothing
+    this.#limits.noteClaimed(tenantId, limit)
+    let claimed: Claimed | 'empty' = 'empty'
+    try {
+      claimed = await this.#claim({ ...wish, limit }, routes, share)
+      return claimed
+    } finally {
+      this.#limits.noteClaimed(tenantId, (claimed === 'empty' ? 0 : sizeOf(claimed)) - limit)
+    }
   }
 
   async #claim(
@@ -356,4 +381,16 @@ export class LongPollClaims {
 /** Up to the labels. */
 function prefixOf(route: string): string {
   return route.slice(0, route.lastIndexOf(' ') + 1)
+}
+
+/** The limits of the tenants of these claims. */
+function limitsOf(parked: readonly Parked[]): Map<string, number> {
+  const limits = new Map<string, number>()
+  for (const { wish } of parked)
+    if (wish.concurrentMax !== null) limits.set(wish.worker.tenantId, wish.concurrentMax)
+  return limits
+}
+
+function sizeOf({ batches, live }: Claimed): number {
+  return batches.reduce((sum, { positions }) => sum + positions.length, live.length)
 }

@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
 import { type ClaimedHere, markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
+import { unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 
 async function setup(t: TestContext) {
@@ -237,4 +238,26 @@ test('an execution is handed back unstarted when the results of its parents cann
   const [child] = await take(workerId)
   assert.equal(child!.attempt_number, 1)
   assert.equal((child!['parents'] as { result: unknown }[])[0]!.result, 'x')
+})
+
+test('workers of a tenant run no more than its tier lets run at once, all together, and go on with each result', async (t) => {
+  const { register, take, claim, report, trigger, memory, world } = await setup(t)
+  await memory.tiers.put({ ...unlimitedTier, concurrentExecutionsMax: 3 })
+  const [one, two] = [await register({ capacity: 50 }), await register({ capacity: 50 })]
+  const { executionIds } = await trigger(5)
+  const first = await take(one, { limit: 2 })
+  assert.equal(first.length, 2)
+  const second = await take(two, { limit: 10 })
+  assert.equal(second.length, 1)
+  assert.deepEqual(await take(one), [])
+  const waiting = claim(two, { wait_seconds: 20 })
+  await world.advance(2_000)
+  await report(one, [{ ...markOf(first[0]!), status: 'succeeded' }])
+  await world.advance(200)
+  const third = (await waiting).json().executions
+  assert.deepEqual(
+    third.map((item: ClaimedHere) => item.execution_id),
+    [executionIds[3]],
+  )
+  assert.equal([...memory.store.live.values()].filter(({ state }) => state === 'ready').length, 1)
 })

@@ -51,6 +51,7 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
       const signal = closeSignal(reply)
       const claimed = await claim(deps, worker, {
         operator: caller.operator,
+        concurrentMax: caller.tier.concurrentExecutionsMax,
         limit,
         waitMs: (body.wait_seconds ?? 0) * 1_000,
         signal,

@@ -33,7 +33,7 @@ export interface WorkerReportDeps extends EndDeps {
   logs: Pick<Logs, 'append'>
   executions: Pick<Executions, 'getExecution'>
   /** Called when a worker has reported results: it may have room for more. */
-  onRoom: (workerId: string) => void
+  onRoom: (worker: { workerId: string; tenantId: string }) => void
 }
 
 interface Mark {
@@ -124,7 +124,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
         return [{ held: attempt, workerId, word }]
       })
       const ended = await endAttempts(deps, orders)
-      deps.onRoom(workerId)
+      deps.onRoom({ workerId, tenantId })
       const others = results.filter((one) => !held.has(one.execution_id.toLowerCase()))
       const before = await findRecorded(deps.executions, { tenantId, workerId }, others)
       await noteRefused(deps, before.late)

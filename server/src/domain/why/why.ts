@@ -31,6 +31,8 @@ export interface NowFacts {
     free: number
     /** Executions of the tenant that they run, if they leave it no place while other tenants have jobs; null: they do. */
     shareHeld: number | null
+    /** If its tenant runs as many executions as its tier lets run at once; null: it may run more. */
+    limit: { running: number; max: number } | null
   }
   /** The latest slot up to now, and its fate. */
   last: { slot: EpochMs; status: WhyStatus; reason: WhyReason | null; executionId: string | null } | null
@@ -97,7 +99,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
-  const { count, free, shareHeld } = facts.workers
+  const { count, free, shareHeld, limit } = facts.workers
   if (count === 0) {
     return answer(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
@@ -116,6 +118,13 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   if (one.host !== null) {
     const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`
     return answer(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
+  }
+  if (limit !== null) {
+    const all = `its tenant runs ${limit.running} executions, and its tier lets ${limit.max} run at once`
+    return answer(
+      `It waits: ${nameOf(one)} ${since}, but ${all} (concurrent_executions_max).`,
+      'concurrent_executions',
+    )
   }
   if (free <= 0) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`

@@ -42,11 +42,12 @@ export const countTenantsWithJobs = sql('countTenantsWithJobs')`
   )
   SELECT count(tenant_id)::int AS total FROM tenant`
 
-export const selectCallLimits = sql('selectCallLimits')`
-  SELECT t.tenant_id, tier.host_calls_per_second
+export const selectWorkLimits = sql('selectWorkLimits')`
+  SELECT t.tenant_id, tier.host_calls_per_second, tier.concurrent_executions_max
   FROM tenants t
   JOIN tiers tier ON tier.tier = t.tier
-  WHERE t.tenant_id = ANY ($1) AND tier.host_calls_per_second IS NOT NULL`
+  WHERE t.tenant_id = ANY ($1)
+    AND num_nonnulls(tier.host_calls_per_second, tier.concurrent_executions_max) > 0`
 
 export const updateTenant = sql('updateTenant')`
   WITH revised AS (${tiersRevised}), changed AS (

@@ -4,13 +4,13 @@ import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { totalMax } from '../../ports/executions.ts'
 import {
-  type CallLimit,
   type NewTenant,
   type TenantOutcome,
   type TenantPage,
   type Tenants,
   type TenantUsage,
   usageCountedMax,
+  type WorkLimits,
 } from '../../ports/tenants.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
@@ -52,10 +52,10 @@ export class PostgresTenants implements Tenants {
     return rows[0]!.total
   }
 
-  async callLimits(tenantIds: readonly string[]): Promise<CallLimit[]> {
+  async workLimits(tenantIds: readonly string[]): Promise<WorkLimits[]> {
     if (tenantIds.length === 0) return []
-    const { rows } = await this.#database.query<Columns<CallLimit>>(statements.selectCallLimits, [tenantIds])
-    return rows.map((row) => fromColumns<CallLimit>(row))
+    const { rows } = await this.#database.query<Columns<WorkLimits>>(statements.selectWorkLimits, [tenantIds])
+    return rows.map((row) => fromColumns<WorkLimits>(row))
   }
 
   async usage(tenantId: string, { activeJobsMax }: Pick<Tier, 'activeJobsMax'>): Promise<TenantUsage> {

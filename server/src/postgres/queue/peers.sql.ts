@@ -38,3 +38,49 @@ export const measurePeers = sql('measurePeers')`
   SELECT coalesce(array_agg(p.held), '{}') AS held,
     CASE WHEN EXISTS (SELECT FROM peer) THEN ${waitingOn(fragment`$4::text[]`, fragment`$5::int`)} ELSE 0 END AS waiting
   FROM peer p`
+
+// $1 tenants, $2 workers that are left out, $3 the one of them that asks, $4 how many awaited executions of each tenant are
+// counted. Workers hold no more than their capacity. The batches of our own workers are left out: executions leave them
+// after 200 ms. A worker of a tenant holds executions of this tenant alone.
+export const countRunning = sql('countRunning')`
+  WITH holder AS MATERIALIZED (
+    SELECT w.worker_id, w.tenant_id AS owner_id,
+      CASE WHEN w.tenant_id IS NOT NULL THEN 'own' WHEN 'http' = ANY (w.executors) THEN 'calls'
+        ELSE 'commands' END AS class
+    FROM workers w
+    WHERE (w.tenant_id IS NULL OR w.tenant_id = ANY ($1::uuid[])) AND w.worker_id <> ALL ($2::uuid[])
+  ), running AS (
+    SELECT l.tenant_id, h.class, l.count
+    FROM holder h
+    CROSS JOIN LATERAL (
+      SELECT l.tenant_id, count(*) AS count
+      FROM live l
+      WHERE l.worker_id = h.worker_id AND l.tenant_id = ANY ($1::uuid[])
+      GROUP BY l.tenant_id
+    ) l
+    UNION ALL
+    SELECT h.owner_id, h.class, b.count
+    FROM holder h
+    CROSS JOIN LATERAL (
+      SELECT sum(cardinality(b.positions)) AS count FROM batches b WHERE b.worker_id = h.worker_id
+    ) b
+    WHERE h.owner_id IS NOT NULL AND b.count > 0
+    UNION ALL
+    SELECT t.tenant_id, CASE WHEN a.caller_id = $3 THEN 'here' ELSE 'calls' END, a.count
+    FROM unnest($1::uuid[]) AS t(tenant_id)
+    CROSS JOIN LATERAL (
+      SELECT a.caller_id, count(*) AS count
+      FROM (
+        SELECT l.caller_id FROM live l WHERE l.tenant_id = t.tenant_id AND l.state = 'awaiting' LIMIT $4
+      ) a
+      GROUP BY a.caller_id
+    ) a
+    WHERE a.caller_id IS NULL OR a.caller_id = $3 OR a.caller_id <> ALL ($2::uuid[])
+  )
+  SELECT r.tenant_id,
+    coalesce(sum(r.count) FILTER (WHERE r.class = 'calls'), 0)::int AS calls,
+    coalesce(sum(r.count) FILTER (WHERE r.class = 'commands'), 0)::int AS commands,
+    coalesce(sum(r.count) FILTER (WHERE r.class = 'own'), 0)::int AS own,
+    coalesce(sum(r.count) FILTER (WHERE r.class = 'here'), 0)::int AS awaited_here
+  FROM running r
+  GROUP BY r.tenant_id`

@@ -1,12 +1,15 @@
 // The other workers like a worker, on PostgreSQL.
 import { heldCountMax, type PeerLoad, peersMax, waitingCountMax } from '../../domain/queue/spread.ts'
 import { workerBeatMs } from '../../domain/queue/worker.ts'
-import type { Peers } from '../../ports/peers.ts'
+import type { Peers, RunningOfTenant } from '../../ports/peers.ts'
+import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './peers.sql.ts'
 
 /** A worker that has not beaten for this long has missed a heartbeat. */
 const silentMs = 2 * workerBeatMs
+/** Awaited executions of a tenant are counted up to here: as many as the highest limit of a tier on running ones. */
+const awaitedCountMax = 1_000_000
 
 export class PostgresPeers implements Peers {
   readonly #database: Database
@@ -25,5 +28,12 @@ export class PostgresPeers implements Peers {
     const values = [silentMs, workerIds, heldCountMax, routes, waitingCountMax]
     const { rows } = await this.#database.query<PeerLoad>(statements.measurePeers, values)
     return rows[0]!
+  }
+
+  async countRunning(tenantIds: readonly string[], workerIds: readonly string[]): Promise<RunningOfTenant[]> {
+    if (tenantIds.length === 0) return []
+    const values = [tenantIds, workerIds, workerIds[0] ?? null, awaitedCountMax]
+    const { rows } = await this.#database.query<Columns<RunningOfTenant>>(statements.countRunning, values)
+    return rows.map((row) => fromColumns<RunningOfTenant>(row))
   }
 }

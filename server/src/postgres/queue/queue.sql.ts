@@ -7,7 +7,8 @@ import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost grows with their number, not with the
-// number of waiting executions. Of more hosts than are asked for, each look brings others, so that every one has its turn.
+// number of waiting executions. Of more than are asked for, each look brings others, so that every one has its turn: lanes
+// of tenants at their limits may be there for long. The shared lane is always among them.
 export const selectWaiting = sql('selectWaiting')`
   WITH RECURSIVE batch_lane AS (
     SELECT r.route, (SELECT b.lane FROM batches b WHERE b.route = r.route AND b.worker_id IS NULL
@@ -37,7 +38,7 @@ export const selectWaiting = sql('selectWaiting')`
   FROM (SELECT lane FROM batch_lane UNION SELECT lane FROM live_lane) n
   LEFT JOIN tenants t ON t.tenant_id = CASE WHEN n.lane <> 'shared' THEN n.lane::uuid END
   LEFT JOIN tiers r ON r.tier = t.tier
-  WHERE n.lane IS NOT NULL LIMIT $2)
+  WHERE n.lane IS NOT NULL ORDER BY n.lane <> 'shared', random() LIMIT $2)
   UNION ALL
   (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host <> 'quota') h
   ORDER BY random() LIMIT $2)`

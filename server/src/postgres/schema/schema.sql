@@ -282,6 +282,16 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 CREATE INDEX sessions_by_key ON sessions (key_hash, created_at, hash);
 
+-- Processes with the role api, and the requests a second that tenants with a limit send to each.
+CREATE TABLE api_processes (
+  process_id uuid NOT NULL,
+  beat_at timestamptz(3) NOT NULL,
+  tenant_ids uuid[] NOT NULL, -- with rates: by position; at most 10,000
+  rates real[] NOT NULL,
+  CONSTRAINT api_processes_pkey PRIMARY KEY (process_id),
+  CONSTRAINT api_processes_check CHECK (cardinality(tenant_ids) = cardinality(rates))
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
+
 -- One-time links that open a session, as hashes. Use deletes the row.
 CREATE TABLE session_codes (
   hash bytea NOT NULL,
@@ -337,7 +347,7 @@ CREATE TABLE active_jobs (
 ALTER TABLE active_jobs ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_tenant ON active_jobs USING (tenant_id = acting_tenant());
 
--- What a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.
+-- Bytes that a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.
 CREATE TABLE storage_usage (
   tenant_id uuid NOT NULL,
   artifact_bytes bigint DEFAULT 0 NOT NULL,
@@ -742,6 +752,7 @@ CREATE TABLE live (
   CONSTRAINT live_progress_check CHECK (progress >= 0::double precision AND progress <= 1::double precision),
   CONSTRAINT live_state_check CHECK (state = ANY (ARRAY['blocked', 'waiting', 'ready', 'running', 'awaiting', 'retrying']))
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=5000);
+CREATE INDEX live_awaiting ON live (tenant_id, caller_id) WHERE state = 'awaiting';
 CREATE INDEX live_between_attempts ON live (execution_id) WHERE worker_id IS NULL AND attempt > 0;
 CREATE INDEX live_blocked ON live (job_id, execution_id) WHERE state = 'blocked';
 CREATE INDEX live_by_job ON live (job_id, execution_id) WHERE state <> 'blocked';

@@ -58,24 +58,32 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal(await s.tenants.countWithJobs(10), 3)
   })
 
-  test(`${name}: the limit of calls is told of tenants with one, and follows the tier`, async (t) => {
+  test(`${name}: the limits of workers are told of tenants with one, and follow the tier`, async (t) => {
     const s = await setup(t)
     const small = await add(s, 'small', 'free')
     const large = await add(s, 'large', 'enterprise')
     const asked = [small.tenantId, large.tenantId, defaultTenantId, s.ids.next()]
     const limits = async () =>
-      new Map((await s.tenants.callLimits(asked)).map((one) => [one.tenantId, one.hostCallsPerSecond]))
+      new Map(
+        (await s.tenants.workLimits(asked)).map((one) => [
+          one.tenantId,
+          [one.hostCallsPerSecond, one.concurrentExecutionsMax],
+        ]),
+      )
     assert.deepEqual(
       await limits(),
       new Map([
-        [small.tenantId, 50],
-        [large.tenantId, 5_000],
+        [small.tenantId, [50, 100]],
+        [large.tenantId, [5_000, 10_000]],
       ]),
     )
-    await s.tenants.change(small.tenantId, { tier: 'pro' })
+    const free = firstTiers.find(({ tier }) => tier === 'free')!
+    await s.tiers.put({ ...free, hostCallsPerSecond: null, concurrentExecutionsMax: 7 })
     await s.tenants.change(large.tenantId, { tier: 'unlimited' })
-    assert.deepEqual(await limits(), new Map([[small.tenantId, 500]]))
-    assert.deepEqual(await s.tenants.callLimits([]), [])
+    assert.deepEqual(await limits(), new Map([[small.tenantId, [null, 7]]]))
+    await s.tiers.put({ ...free, hostCallsPerSecond: 3, concurrentExecutionsMax: null })
+    assert.deepEqual(await limits(), new Map([[small.tenantId, [3, null]]]))
+    assert.deepEqual(await s.tenants.workLimits([]), [])
   })
 
   test(`${name}: of many that take one name at once, one gets it`, async (t) => {

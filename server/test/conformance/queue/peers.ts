@@ -95,4 +95,66 @@ export function testPeers(name: string, setup: (t: TestContext) => Promise<Store
     await enqueue(s, 60)
     assert.equal((await s.peers.measure([idOf(1)], routes)).waiting, waitingCountMax)
   })
+
+  test(`${name}: running executions of tenants are counted by the class of their worker, without the given workers`, async (t) => {
+    const s = await setup(t)
+    const [tenantId, another] = [await s.addTenant(1), await s.addTenant(1)]
+    const own = { ...workerNumbered(5), executors: ['worker'], handlers: ['sweep'], tenantId } as const
+    await register(s, 1, 2, 3)
+    await s.leases.register({ ...workerNumbered(4), executors: ['shell'] })
+    await s.leases.register(own)
+    const run = async (number: number, executions: number, of: string, route = serverRoute) => {
+      for (let i = 0; i < executions; i++) await s.trigger(await s.createJob({ tenantId: of }))
+      const lanes = [{ lane: sharedLane, count: executions }]
+      const workerId = idOf(number)
+      return (await s.queue.claim({ workerId, routes: [route], lanes, hosts: [], batchesMax: 10 })).live
+    }
+    await run(1, 2, tenantId)
+    await run(2, 3, tenantId)
+    await run(4, 1, tenantId)
+    await run(3, 4, another)
+    // A worker of the tenant holds a batch until its next heartbeat.
+    const route = 'worker of the tenant'
+    const jobs = []
+    for (let i = 0; i < 5; i++) jobs.push(await s.createJob({ tenantId }))
+    await s.fireBatch(jobs, 0, { lane: sharedLane, route })
+    const lanes = [{ lane: sharedLane, count: 5 }]
+    await s.queue.claim({ workerId: idOf(5), routes: [route], lanes, hosts: [], batchesMax: 10 })
+    const count = async (tenantIds: string[], ...except: number[]) =>
+      (await s.peers.countRunning(tenantIds, except.map(idOf))).toSorted((a, b) => a.calls - b.calls)
+    const all = { tenantId, calls: 5, commands: 1, own: 5, awaitedHere: 0 }
+    assert.deepEqual(await count([tenantId]), [all])
+    assert.deepEqual(await count([tenantId], 2), [{ ...all, calls: 2 }])
+    assert.deepEqual(await count([tenantId], 1, 2), [{ ...all, calls: 0 }])
+    assert.deepEqual(await count([tenantId], 5, 4), [{ ...all, commands: 0, own: 0 }])
+    const ofAnother = { tenantId: another, calls: 4, commands: 0, own: 0, awaitedHere: 0 }
+    assert.deepEqual(await count([tenantId, another]), [ofAnother, all])
+    assert.deepEqual(await count([s.ids.next()]), [])
+    assert.deepEqual(await count([]), [])
+  })
+
+  test(`${name}: awaited executions are counted of the worker that asks, and of callers that it does not know`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1, 2)
+    const awaited = async (number: number) => {
+      const job = await s.createJob()
+      await s.trigger(job)
+      const [live] = (await claim(s, number, 1)).live
+      await s.finishLive(idOf(number), live!, s.awaiting())
+      return job.tenantId
+    }
+    const tenantId = await awaited(1)
+    await awaited(1)
+    await awaited(2)
+    const none = { tenantId, calls: 0, commands: 0, own: 0, awaitedHere: 0 }
+    assert.deepEqual(await s.peers.countRunning([tenantId], [1, 2].map(idOf)), [{ ...none, awaitedHere: 2 }])
+    assert.deepEqual(await s.peers.countRunning([tenantId], [idOf(2)]), [
+      { ...none, calls: 2, awaitedHere: 1 },
+    ])
+    assert.deepEqual(await s.peers.countRunning([tenantId], []), [{ ...none, calls: 3 }])
+    await s.leases.unregister(idOf(1))
+    assert.deepEqual(await s.peers.countRunning([tenantId], [idOf(2)]), [
+      { ...none, calls: 2, awaitedHere: 1 },
+    ])
+  })
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Execution } from '../../../src/domain/jobs/job.ts'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../../src/domain/queue/route.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { Claimed } from '../../../src/ports/queue.ts'
@@ -139,6 +140,22 @@ function testClaim(name: string, setup: Setup): void {
       for (const host of found) seen.add(host)
     }
     assert.deepEqual([...seen].toSorted(), hosts)
+  })
+
+  test(`${name}: of more lanes than are asked for, each has its turn, and the shared lane is always there`, async (t) => {
+    const s = await setup(t)
+    const lanes: string[] = []
+    for (let i = 0; i < 6; i++) lanes.push(await s.addTenant(1))
+    for (const lane of [sharedLane, ...lanes]) await s.trigger(await s.createJob(), { lane })
+    const seen = new Set<string>()
+    // By chance one of them is never drawn once in 10^20.
+    for (let looks = 0; looks < 120; looks++) {
+      const found = (await s.queue.waiting([serverRoute], 3)).lanes.map(({ lane }) => lane)
+      assert.equal(new Set(found).size, 3)
+      assert(found.includes(sharedLane))
+      for (const lane of found) seen.add(lane)
+    }
+    assert.deepEqual([...seen].toSorted(), [sharedLane, ...lanes].toSorted())
   })
 }
 

@@ -11,6 +11,8 @@ const url = 'https://common.example'
 async function setup(t: TestContext) {
   const scene = await setupWorker(t)
   const { world, ids, ports, createJob, trigger, store } = scene
+  const tier = (await ports.tiers.get('free'))!
+  await ports.tiers.put({ ...tier, concurrentExecutionsMax: null })
   const free = ids.next()
   assert.equal(typeof (await ports.tenants.create({ tenantId: free, name: 'small', tier: 'free' })), 'object')
   const other = ids.next()
