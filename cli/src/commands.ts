@@ -23,6 +23,7 @@ const file: OptionSpecs = {
 const job: ArgumentSpec = { name: 'JOB', about: 'id, key or exact name of a job', completes: 'job' }
 const jobs: ArgumentSpec = { ...job, many: true, optional: true }
 const execution: ArgumentSpec = { name: 'EXECUTION', about: 'its id' }
+const tenant: ArgumentSpec = { name: 'TENANT', about: 'its id or name' }
 const tier: ArgumentSpec = { name: 'TIER', about: 'its name' }
 const bulk: OptionSpecs = {
   filter: list('NAME=VALUE', 'all matching jobs: tag, status, search'),
@@ -257,6 +258,38 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'cancel an operation; finished items stay done',
     arguments: [{ name: 'OPERATION', about: 'its id' }],
     load: async () => (await import('./operations.ts')).cancelOperation,
+  },
+  {
+    path: ['tenants', 'list'],
+    about: 'list the tenants; for operators',
+    options: { ...paging, deleted: flag('the ones that are deleted and not purged yet') },
+    shows: true,
+    load: async () => (await import('./tenants.ts')).listTenants,
+  },
+  {
+    path: ['tenants', 'delete'],
+    about: 'delete a tenant: nothing of it fires any more, until it is restored',
+    arguments: [tenant],
+    options: {
+      'cancel-running': flag('cancel its running executions too'),
+      'purge-after': number('SECONDS', 'time until its rows are purged (7 days)'),
+      ...yes,
+      ...dryRun,
+    },
+    load: async () => (await import('./tenants.ts')).deleteTenant,
+  },
+  {
+    path: ['tenants', 'restore'],
+    about: 'undo the delete of a tenant, until its purge begins',
+    arguments: [tenant],
+    load: async () => (await import('./tenants.ts')).restoreTenant,
+  },
+  {
+    path: ['tenants', 'purge'],
+    about: 'delete all rows of a deleted tenant, for good',
+    arguments: [tenant],
+    options: yes,
+    load: async () => (await import('./tenants.ts')).purgeTenant,
   },
   {
     path: ['tiers', 'list'],

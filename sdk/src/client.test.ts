@@ -142,6 +142,13 @@ const calls: Calls = [
   [(c) => c.tenants.list({ limit: 1 }).page(), 'GET /api/v1/tenants?limit=1'],
   [(c) => c.tenants.patch('5', { tier: 'pro' }), 'PATCH /api/v1/tenants/5', { tier: 'pro' }],
   [(c) => c.tenants.usage('5'), 'GET /api/v1/tenants/5/usage'],
+  [(c) => c.tenants.delete('5'), 'DELETE /api/v1/tenants/5'],
+  [
+    (c) => c.tenants.delete('5', { cancelRunning: true, purgeAfterSeconds: 60 }),
+    'DELETE /api/v1/tenants/5?cancel_running=true&purge_after_seconds=60',
+  ],
+  [(c) => c.tenants.restore('5'), 'POST /api/v1/tenants/5/restore'],
+  [(c) => c.tenants.purge('5', 'sales'), 'POST /api/v1/tenants/5/purge', { name: 'sales' }],
   [(c) => c.tiers.list(), 'GET /api/v1/tiers'],
   [(c) => c.tiers.get('pro'), 'GET /api/v1/tiers/pro'],
   [(c) => c.tiers.put('gold', gold), 'PUT /api/v1/tiers/gold', gold],

@@ -30,6 +30,7 @@ import type { Secrets } from './secrets.ts'
 import type { Sessions } from './sessions.ts'
 import type { SlotLedger } from './slot-ledger.ts'
 import type { Slots } from './slots.ts'
+import type { TenantEnds } from './tenant-ends.ts'
 import type { Tenants } from './tenants.ts'
 import type { Tiers } from './tiers.ts'
 import type { Workers } from './workers.ts'
@@ -71,6 +72,7 @@ export interface StorePorts {
   dailyPartitions: DailyPartitions
   // access
   tenants: Tenants
+  tenantEnds: TenantEnds
   tiers: Tiers
   apiKeys: ApiKeys
   sessions: Sessions

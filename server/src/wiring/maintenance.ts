@@ -1,6 +1,7 @@
 // The maintenance loops. Every scheduler runs all of them; the first one to come does the work. Queue maintenance: lost
 // workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
+import { endTenants } from '../maintenance/end-tenants.ts'
 import { ClockRuleMover } from '../maintenance/move-clock-rule.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
 import { redriveDue } from '../maintenance/redrive-due.ts'
@@ -73,6 +74,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
 
 function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
   const { jobs, jobVersions, deadLetters, operations, requests, runSteps, workers, dailyPartitions } = store
+  const { tenantEnds } = store
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -86,6 +88,7 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
   startLoop('run operations', () =>
     runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
   )
+  startLoop('end tenants', () => endTenants({ ...world, tenantEnds, onChanged, onCancelled }))
   startLoop('resume paused jobs', () => resumePaused({ jobs, onChanged }))
   const mover = new ClockRuleMover({ jobs, jobVersions, onChanged })
   startLoop('move clock rules', () => mover.step())

@@ -62,6 +62,7 @@ export class MemoryDeadLetters implements DeadLetters {
 
   async redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
     const result: Redriven = { redriven: [], jobDeleted: [] }
+    if (this.#store.deletedTenants.has(tenantId)) return result
     for (const { executionId, newExecutionId, lane } of letters) {
       const row = this.#find(tenantId, executionId)
       if (row === null) continue
@@ -106,6 +107,7 @@ export class MemoryDeadLetters implements DeadLetters {
   async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
     const now = this.#store.now()
     return [...this.#store.deadLetters.values()]
+      .filter(({ tenantId }) => !this.#store.deletedTenants.has(tenantId))
       .filter(({ redriveAt }) => redriveAt !== null && redriveAt <= now)
       .toSorted((a, b) => a.redriveAt! - b.redriveAt! || compareText(a.executionId, b.executionId))
       .slice(0, limit)

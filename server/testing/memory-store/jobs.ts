@@ -65,6 +65,7 @@ export class MemoryJobs implements Jobs {
     const jobIds = dependsOn.map((one) => one.jobId)
     const plan = jobIds.length === 0 ? null : planGraphCreate(partOf(this.#store, { tenantId, jobIds }), job)
     if (plan !== null && isGraphRefusal(plan)) return plan
+    if (this.#store.deletedTenants.has(tenantId)) return 'tenant_deleted'
     if (this.#isTaken(tenantId, key, null)) return 'key_taken'
     const full = countsAsActive(job) ? this.#findFull(tenantId, activeJobsMax) : null
     if (full !== null) return full
@@ -161,7 +162,7 @@ export class MemoryJobs implements Jobs {
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
     const { tenantId, jobId } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
     const upTo = order.direct === undefined ? 0 : sharedUpTo(this.#store, order.direct.route)
@@ -205,7 +206,7 @@ export class MemoryJobs implements Jobs {
 
   async triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {
     const { tenantId, jobId, lane, batches } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
     const version = job.versions.get(job.version)!
@@ -244,7 +245,7 @@ export class MemoryJobs implements Jobs {
 
   async enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
     const { tenantId, jobId, operationId, unendedMax, executions } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null || job.cursor.status === 'DELETED') return null
     const version = job.versions.get(job.version)!
     const unended = countBackfill(this.#store, job, operationId)
@@ -287,12 +288,16 @@ export class MemoryJobs implements Jobs {
     })
   }
 
-  async findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]> {
+  async findResumable(limit: number): ReturnType<Jobs['findResumable']> {
     const now = this.#store.now()
+    const { deletedTenants, restoredAt } = this.#store
     return [...this.#store.jobs.values()]
+      .filter(({ tenantId }) => !deletedTenants.has(tenantId))
       .flatMap(({ tenantId, jobId, pause }) => {
         const until = pause?.until ?? null
-        return until !== null && until <= now ? [{ tenantId, jobId, until }] : []
+        if (until === null || until > now) return []
+        const at = Math.max(until, restoredAt.get(tenantId) ?? until) as EpochMs
+        return [{ tenantId, jobId, until, at }]
       })
       .toSorted((a, b) => a.until - b.until || compareText(a.jobId, b.jobId))
       .slice(0, limit)

@@ -31,6 +31,7 @@ import { MemorySessions } from './sessions.ts'
 import { MemorySlotLedger } from './slot-ledger.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
+import { MemoryTenantEnds } from './tenant-ends.ts'
 import { MemoryTenants } from './tenants.ts'
 import { MemoryTiers } from './tiers.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -41,16 +42,24 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const tenants = new MemoryTenants(store)
   const tiers = new MemoryTiers(store, tenants)
   const operations: MemoryOperations = new MemoryOperations(store, () => stores)
+  const apiKeys = new MemoryApiKeys(store, tenants)
+  const artifacts = new MemoryArtifacts(store)
+  const tenantEnds: MemoryTenantEnds = new MemoryTenantEnds(
+    store,
+    { tenants, apiKeys, artifacts },
+    () => stores,
+  )
   const stores = {
     jobs: new MemoryJobs(store),
     control: new MemoryControl(store),
     deadLetters: new MemoryDeadLetters(store),
     operations,
     tenants,
+    tenantEnds,
     tiers,
-    apiKeys: new MemoryApiKeys(store, tenants),
+    apiKeys,
     calendars: new MemoryCalendars(store),
-    artifacts: new MemoryArtifacts(store),
+    artifacts,
     graphRuns: new MemoryGraphRuns(store),
     workers,
   }

@@ -33,6 +33,7 @@ import type {
   RunRootRow,
   SigningKeyRow,
   SlotRow,
+  TenantWorkRow,
 } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
 
@@ -81,6 +82,12 @@ export class MemoryStore {
   readonly signingKeys = new Map<string, SigningKeyRow>()
   /** By tenant and key. */
   readonly requests = new Map<string, RequestRow>()
+  /** Nothing of these makes an execution. */
+  readonly deletedTenants = new Set<string>()
+  /** By tenant: the work on its end. */
+  readonly tenantWork = new Map<string, TenantWorkRow>()
+  /** By tenant: its latest restore. */
+  readonly restoredAt = new Map<string, EpochMs>()
   /** Schedulers and their counters. */
   readonly schedulers = new Map<string, number>()
   readonly holders: (string | null)[] = new Array(partitionsCount).fill(null)
@@ -143,6 +150,11 @@ export class MemoryStore {
   findJob(tenantId: string, jobId: string): JobRow | null {
     const job = this.jobs.get(jobId)
     return job?.tenantId === tenantId ? job : null
+  }
+
+  /** None of a deleted tenant. */
+  findUsableJob(tenantId: string, jobId: string): JobRow | null {
+    return this.deletedTenants.has(tenantId) ? null : this.findJob(tenantId, jobId)
   }
 
   /** Of the jobs that are not deleted. */

@@ -15,20 +15,24 @@ import { countActive } from './jobs.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
+export const undeleted = { deletedAt: null, purgeAt: null, purgeBegunAt: null, purgedAt: null } as const
+
 export class MemoryTenants implements Tenants {
   readonly #store: MemoryStore
   /** Of MemoryTiers too. */
   readonly tiers = new Map<string, Tier>(firstTiers.map((tier) => [tier.tier, tier]))
-  readonly #tenants = new Map<string, Tenant>()
+  /** Of MemoryTenantEnds too. */
+  readonly all = new Map<string, Tenant>()
 
   constructor(store: MemoryStore) {
     this.#store = store
     const createdAt = store.now()
-    this.#tenants.set(defaultTenantId, {
+    this.all.set(defaultTenantId, {
       tenantId: defaultTenantId,
       name: 'default',
       tier: unlimitedTier,
       createdAt,
+      ...undeleted,
     })
   }
 
@@ -36,28 +40,31 @@ export class MemoryTenants implements Tenants {
     if (this.#isTaken(name, tenantId)) return 'name_taken'
     const known = this.tiers.get(tier)
     if (known === undefined) return 'unknown_tier'
-    const tenant = { tenantId, name, tier: known, createdAt: this.#store.now() }
-    this.#tenants.set(tenantId, tenant)
+    const tenant = { tenantId, name, tier: known, createdAt: this.#store.now(), ...undeleted }
+    this.all.set(tenantId, tenant)
     return tenant
   }
 
   async get(tenantId: string): Promise<Tenant | null> {
-    return this.#tenants.get(tenantId) ?? null
+    return this.all.get(tenantId) ?? null
   }
 
   /** Oldest first. */
   onTier(name: string): Tenant[] {
-    const all = this.#tenants.values().filter(({ tier }) => tier.tier === name)
+    const all = this.all.values().filter(({ tier }) => tier.tier === name)
     return [...all].toSorted((a, b) => compareText(a.tenantId, b.tenantId))
   }
 
   putTier(tier: Tier): void {
     this.tiers.set(tier.tier, tier)
-    for (const tenant of this.onTier(tier.tier)) this.#tenants.set(tenant.tenantId, { ...tenant, tier })
+    for (const tenant of this.onTier(tier.tier)) this.all.set(tenant.tenantId, { ...tenant, tier })
   }
 
-  async list({ before, limit }: { before: string | null; limit: number }): Promise<TenantPage> {
-    const all = [...this.#tenants.values()].toSorted((a, b) => compareText(b.tenantId, a.tenantId))
+  async list({ before, limit, deleted = false }: Parameters<Tenants['list']>[0]): Promise<TenantPage> {
+    const listed = this.all.values().filter(({ deletedAt, purgedAt }) => {
+      return deleted ? deletedAt !== null && purgedAt === null : deletedAt === null
+    })
+    const all = [...listed].toSorted((a, b) => compareText(b.tenantId, a.tenantId))
     const behind = before === null ? all : all.filter(({ tenantId }) => tenantId < before)
     const total = Math.min(all.length, totalMax + 1)
     return { tenants: behind.slice(0, limit), more: behind.length > limit, total }
@@ -74,7 +81,7 @@ export class MemoryTenants implements Tenants {
 
   async callLimits(tenantIds: readonly string[]): Promise<CallLimit[]> {
     return tenantIds.flatMap((tenantId) => {
-      const hostCallsPerSecond = this.#tenants.get(tenantId)?.tier.hostCallsPerSecond ?? null
+      const hostCallsPerSecond = this.all.get(tenantId)?.tier.hostCallsPerSecond ?? null
       return hostCallsPerSecond === null ? [] : [{ tenantId, hostCallsPerSecond }]
     })
   }
@@ -89,18 +96,20 @@ export class MemoryTenants implements Tenants {
     tenantId: string,
     changes: { name?: string; tier?: string },
   ): Promise<TenantOutcome | 'not_found'> {
-    const tenant = this.#tenants.get(tenantId)
-    if (tenant === undefined) return 'not_found'
+    const tenant = this.all.get(tenantId)
+    if (tenant === undefined || tenant.deletedAt !== null) return 'not_found'
     const { name = tenant.name } = changes
     if (this.#isTaken(name, tenantId)) return 'name_taken'
     const tier = changes.tier === undefined ? tenant.tier : this.tiers.get(changes.tier)
     if (tier === undefined) return 'unknown_tier'
     const changed = { ...tenant, name, tier }
-    this.#tenants.set(tenantId, changed)
+    this.all.set(tenantId, changed)
     return changed
   }
 
   #isTaken(name: string, tenantId: string): boolean {
-    return this.#tenants.values().some((other) => other.name === name && other.tenantId !== tenantId)
+    return this.all.values().some((other) => {
+      return other.name === name && other.tenantId !== tenantId && other.purgedAt === null
+    })
   }
 }

@@ -1,0 +1,4 @@
+import { testTenantEnds } from '../../../test/conformance/access/tenant-ends.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testTenantEnds)
