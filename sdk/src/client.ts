@@ -187,12 +187,12 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       list: (query, given) => tenants.list((page: TenantList) => page.tenants, query, given),
       patch: tenants.patch,
       delete: (id, given = {}) => {
-        const { cancelRunning, purgeAfterSeconds } = given
+        const { cancelRunning, purgeAfterSeconds, ...rest } = given
         const query = {
           ...(cancelRunning === true && { cancel_running: true }),
           ...(purgeAfterSeconds !== undefined && { purge_after_seconds: purgeAfterSeconds }),
         }
-        return call({ method: 'DELETE', path: tenants.pathOf(id), query, repeat: 'same' }, given)
+        return call({ method: 'DELETE', path: tenants.pathOf(id), query, repeat: 'same' }, rest)
       },
       restore: (id, given) => tenants.post(tenants.pathOf(id, 'restore'), undefined, given),
       purge: (id, name, given) => tenants.post(tenants.pathOf(id, 'purge'), { name }, given),

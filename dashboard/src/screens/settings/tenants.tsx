@@ -1,4 +1,4 @@
-// Tenants and the limits of their tier, for operators, who make, change and delete them.
+// Tenants and the limits of their tier: operators make, change and delete tenants.
 import type { Tenant, TenantChanged, TenantEnding, TierList } from '@carillon/contract/tenant.ts'
 import { useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
