@@ -24,8 +24,18 @@ test('a tenant is deleted: its key is refused, its jobs are paused, and it is no
   const app = await setupApp(t)
   const { call, woken } = app
   const tenantId = await addTenant(call, 'sales')
-  const { headers } = await addKey(call, tenantId)
+  const { key, headers } = await addKey(call, tenantId)
   const made = (await call('POST', '/jobs', job, headers)).json()
+  const page = { 'x-carillon-client': 'dashboard' }
+  const logIn = await app.app.inject({
+    method: 'POST',
+    url: '/api/v1/session',
+    payload: { key },
+    headers: page,
+  })
+  const cookie = String(logIn.headers['set-cookie']).split(';')[0]!
+  const asPerson = { method: 'GET', url: '/api/v1/session', headers: { ...page, cookie } } as const
+  assert.equal((await app.app.inject(asPerson)).statusCode, 200, logIn.body)
   const gone = await call('DELETE', `/tenants/${tenantId.toUpperCase()}`)
   assert.equal(gone.statusCode, 202, gone.body)
   const { tenant, operation } = gone.json()
@@ -42,6 +52,11 @@ test('a tenant is deleted: its key is refused, its jobs are paused, and it is no
   const refused = await call('GET', '/jobs', undefined, headers)
   assertProblem(refused, 'UNAUTHENTICATED')
   assert.match(refused.json().detail, /tenant of the API key was deleted/)
+  assertProblem(await app.app.inject(asPerson), 'UNAUTHENTICATED')
+  assertProblem(
+    await call('POST', '/workers/claim', { worker_id: made.job_id, count: 1 }, headers),
+    'UNAUTHENTICATED',
+  )
   await stepAll(app)
   const asTenant = { 'x-tenant-id': tenantId }
   const read = async (path: string) => (await call('GET', path, undefined, asTenant)).json()

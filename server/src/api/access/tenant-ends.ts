@@ -19,12 +19,10 @@ type TenantParams = { tenant_id: string }
 type DeleteQuery = { cancel_running?: boolean; purge_after_seconds?: number }
 
 export function tenantEndRoutes(app: FastifyInstance, deps: TenantDeps): void {
-  const { keyCache, census } = deps
+  const { keyCache } = deps
   // After the commit and before the answer: its keys end, or work again, for every client that learns of it.
   const forget = async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
-    if (reply.statusCode !== 202) return
-    keyCache.forgetTenant(params.tenant_id.toLowerCase())
-    await census.count()
+    if (reply.statusCode === 202) keyCache.forgetTenant(params.tenant_id.toLowerCase())
   }
 
   app.delete<{ Params: TenantParams; Querystring: DeleteQuery }>(
