@@ -1,4 +1,4 @@
-// The steps of the suites about the end of tenants: delete one, do the work of the loop, look at what is left.
+// The steps of the suites about the end of tenants: delete a tenant, do the work of the loop, look at the rest of it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
