@@ -164,7 +164,12 @@ for (const version of POSTGRES_VERSIONS) {
     const job = await addJob(given)
     const modes = async () => {
       const { rows } = await client.query(
-        `SELECT DISTINCT mode FROM pg_locks WHERE relation = 'deleted_tenants'::regclass ORDER BY mode`,
+        // The table has the same oid in every database of a template.
+        `SELECT DISTINCT mode
+        FROM pg_locks
+        WHERE relation = 'deleted_tenants'::regclass
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        ORDER BY mode`,
       )
       return rows.map((row: { mode: string }) => row.mode)
     }
