@@ -4,6 +4,7 @@ import test from 'node:test'
 import { tenantStatusOf } from '../../../src/domain/tenants/tenant.ts'
 import { purgeWaitMs } from '../../../src/domain/tenants/tenant-end.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
+import { createAfter, stepRuns } from '../graphs/run-scene.ts'
 import { change, pause, remove, resume } from '../jobs/changes.ts'
 import {
   addKey,
@@ -158,5 +159,34 @@ function testPurge(name: string, setup: Setup): void {
     await stepAll(s)
     assert.equal(tenantStatusOf(await tenantOf(s, tenantId)), 'PURGED')
     assert.equal(await s.jobs.get(tenantId, job.jobId), null)
+  })
+
+  test(`${name}: runs of graphs end with their tenant, whether or not a root of them still runs, and are purged`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await addTenant(s)
+    const root = await s.createJob({ tenantId })
+    const child = await createAfter(s, [root], { tenantId })
+    const second = await s.createJob({ tenantId })
+    const waits = await createAfter(s, [second], { tenantId })
+    const running = await s.trigger(root)
+    await stepRuns(s)
+    const workerId = await s.addWorker()
+    const claimed = await s.claimLive(workerId)
+    const waiting = await s.trigger(second)
+    await stepRuns(s)
+    await deleteTenant(s, tenantId)
+    await stepAll(s)
+    await stepRuns(s)
+    const statusesOf = async (job: NewJob) => (await s.list(job)).executions.map(({ status }) => status)
+    assert.deepEqual(await statusesOf(root), ['RUNNING'])
+    for (const job of [child, second, waits]) assert.deepEqual(await statusesOf(job), ['CANCELLED'], job.name)
+    await s.finishLive(workerId, claimed, s.succeeded())
+    await stepRuns(s)
+    assert.deepEqual(await statusesOf(root), ['SUCCEEDED'])
+    await s.tenantEnds.purge(orderOf(s, tenantId))
+    await s.ageTenants(purgeWaitMs)
+    await stepAll(s)
+    assert.equal(tenantStatusOf(await tenantOf(s, tenantId)), 'PURGED')
+    for (const runId of [running, waiting]) assert.equal(await s.graphRuns.get(tenantId, runId), null)
   })
 }
