@@ -9,21 +9,16 @@ import {
 import { type ArgumentSpec, type Command, flag, list, number, type OptionSpecs, text } from './command.ts'
 import { SHELLS } from './completion.ts'
 import { jobFlags } from './job-flags.ts'
+import { dryRun, paging, yes } from './shared-options.ts'
+import { tenantCommands } from './tenant-commands.ts'
 
-const yes: OptionSpecs = { yes: flag('do not ask', { short: 'y' }) }
-const dryRun: OptionSpecs = { 'dry-run': flag('show the effect without doing it') }
 const noWait: OptionSpecs = { 'no-wait': flag('do not wait for the end of a bulk operation') }
-const paging: OptionSpecs = {
-  limit: number('N', 'maximum number of items (50)', { short: 'n' }),
-  cursor: text('CURSOR', 'continue at the end of the previous page'),
-}
 const file: OptionSpecs = {
   file: text('FILE', 'YAML or JSON; - for stdin', { short: 'f', completes: 'file' }),
 }
 const job: ArgumentSpec = { name: 'JOB', about: 'id, key or exact name of a job', completes: 'job' }
 const jobs: ArgumentSpec = { ...job, many: true, optional: true }
 const execution: ArgumentSpec = { name: 'EXECUTION', about: 'its id' }
-const tier: ArgumentSpec = { name: 'TIER', about: 'its name' }
 const bulk: OptionSpecs = {
   filter: list('NAME=VALUE', 'all matching jobs: tag, status, search'),
   all: flag('all jobs that are not deleted'),
@@ -258,42 +253,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     arguments: [{ name: 'OPERATION', about: 'its id' }],
     load: async () => (await import('./operations.ts')).cancelOperation,
   },
-  {
-    path: ['tiers', 'list'],
-    about: 'list the tiers of tenants, with their limits; for operators',
-    shows: true,
-    load: async () => (await import('./tiers.ts')).listTiers,
-  },
-  {
-    path: ['tiers', 'get'],
-    about: 'show all limits of a tier',
-    arguments: [tier],
-    shows: true,
-    load: async () => (await import('./tiers.ts')).getTier,
-  },
-  {
-    path: ['tiers', 'set'],
-    about: 'change limits of a tier, or make one; names the tenants beyond them',
-    arguments: [tier],
-    options: {
-      limit: list('NAME=VALUE', 'a limit as in the API, or none', { short: 'l' }),
-      like: text('TIER', 'start from the limits of this tier'),
-      ...dryRun,
-    },
-    examples: [
-      'carillon tiers set free --limit active_jobs_max=500 --dry-run',
-      'carillon tiers set gold --like pro --limit requests_per_second=none',
-    ],
-    load: async () => (await import('./tiers.ts')).setTier,
-  },
-  {
-    path: ['usage'],
-    about: 'show how much of its limits the tenant uses, or with --days how much it ran',
-    options: { days: number('N', 'executions by day, of the last N days, 1 to 400') },
-    shows: true,
-    examples: ['carillon usage', 'carillon usage --days 30'],
-    load: async () => (await import('./usage.ts')).showUsage,
-  },
+  ...tenantCommands,
   {
     path: ['next'],
     about: 'show the next slots of a schedule: cron, ISO 8601, or English in quotes; needs no server',

@@ -130,6 +130,9 @@ export const OPERATION_KINDS = [
   'redrive',
   'cancel',
   'backfill',
+  'tenant_delete',
+  'tenant_restore',
+  'tenant_purge',
 ] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]
 
@@ -138,6 +141,16 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
 export const BACKFILL_ORDERS = ['asc', 'desc'] as const
 export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
+
+// ---- tenants
+
+/** A DELETED one can be restored until its purge begins. Of a PURGED one only the record of its end is left. */
+export const TENANT_STATUSES = ['ACTIVE', 'DELETED', 'PURGING', 'PURGED'] as const
+export type TenantStatus = (typeof TENANT_STATUSES)[number]
+
+/** Seconds between the delete of a tenant and its purge, unless the request says otherwise. */
+export const purgeAfterSecondsDefault = 604_800
+export const purgeAfterSecondsMax = 31_536_000
 
 // ---- executors
 

@@ -91,6 +91,21 @@ export const ERRORS = {
   TENANT_NAME_TAKEN: error(409, 'Another tenant has this name', {
     help: 'Choose another name.',
   }),
+  TENANT_DELETED: error(409, 'The tenant is deleted', {
+    help: 'Operators can read it, and restore it with `POST /api/v1/tenants/{id}/restore` until its purge begins.',
+  }),
+  TENANT_NOT_DELETED: error(409, 'The tenant is not deleted', {
+    help: 'Only a deleted tenant can be restored or purged; `DELETE /api/v1/tenants/{id}` deletes it.',
+  }),
+  TENANT_IS_DEFAULT: error(409, 'The tenant default cannot be deleted', {
+    help: 'Operators act for it when they name no tenant. Delete its jobs instead, with `POST /api/v1/jobs/bulk`.',
+  }),
+  TENANT_BUSY: error(409, 'The jobs of the tenant are still being paused or resumed', {
+    help: 'Send the request again after `Retry-After`; `GET /api/v1/operations/{id}` with the tenant in `X-Tenant-ID` shows the progress.',
+  }),
+  TENANT_PURGED: error(409, 'The purge of the tenant has begun', {
+    help: 'It cannot be undone. Create another tenant; the name is free once the purge is over.',
+  }),
   TOO_MANY_API_KEYS: error(409, 'There are too many API keys', {
     help: 'A tenant has at most 1,000 keys that are not revoked. Revoke unused keys; `last_used_at` shows the last use of each.',
   }),

@@ -1,6 +1,8 @@
 // Tenants and the limits of their tier.
 
+import { TENANT_STATUSES } from './constants.ts'
 import { expected } from './expected.ts'
+import { Operation } from './operation.ts'
 import { pageOf, pageParameters } from './pagination.ts'
 import {
   describedObject,
@@ -171,8 +173,15 @@ export type TierChanged = Type.Static<typeof TierChanged>
 export const Tenant = describedObject('The tenant.', {
   tenant_id: uuid,
   name: Type.String(),
+  status: oneOf(
+    TENANT_STATUSES,
+    'DELETED: it can be restored. PURGING: its rows are being deleted. PURGED: they are gone.',
+  ),
   tier: Tier,
   created_at: instant('Time of creation.'),
+  deleted_at: instantOrNull('Time of the delete. Null: it is not deleted.'),
+  purge_at: instantOrNull('Time at which the purge of its rows begins, or began. Null: it is not deleted.'),
+  purged_at: instantOrNull('Time at which the purge was over.'),
 })
 export type Tenant = Type.Static<typeof Tenant>
 
@@ -243,7 +252,25 @@ export const TenantChanged = describedObject('The tenant as it is now.', {
 })
 export type TenantChanged = Type.Static<typeof TenantChanged>
 
-export const TenantListQuery = strictObject(pageParameters)
+/** The answer to a delete, a restore and a purge. */
+export const TenantEnding = describedObject(
+  'The tenant as it is now, and the operation that does the rest; to read it, name the tenant in `X-Tenant-ID`.',
+  { tenant: Tenant, operation: Operation },
+)
+export type TenantEnding = Type.Static<typeof TenantEnding>
+
+export const TenantPurgeRequest = Type.Object(
+  { name: Type.String({ maxLength: 128, description: 'The name of the tenant, to confirm it.' }) },
+  { ...strict, examples: [{ name: 'sales' }] },
+)
+export type TenantPurgeRequest = Type.Static<typeof TenantPurgeRequest>
+
+export const TenantListQuery = strictObject({
+  ...pageParameters,
+  status: Type.Optional(
+    oneOf(['ACTIVE', 'DELETED'], 'DELETED: the tenants that are deleted and not purged yet.'),
+  ),
+})
 export type TenantListQuery = Type.Static<typeof TenantListQuery>
 
 export const TenantList = pageOf('A page of the list.', { tenants: Type.Array(Tenant) })

@@ -147,6 +147,13 @@ const calls: Calls = [
     'GET /api/v1/tenants/5/usage/days?from=2026-01-01',
   ],
   [(c) => c.session.get(), 'GET /api/v1/session'],
+  [(c) => c.tenants.delete('5'), 'DELETE /api/v1/tenants/5'],
+  [
+    (c) => c.tenants.delete('5', { cancelRunning: true, purgeAfterSeconds: 60 }),
+    'DELETE /api/v1/tenants/5?cancel_running=true&purge_after_seconds=60',
+  ],
+  [(c) => c.tenants.restore('5'), 'POST /api/v1/tenants/5/restore'],
+  [(c) => c.tenants.purge('5', 'sales'), 'POST /api/v1/tenants/5/purge', { name: 'sales' }],
   [(c) => c.tiers.list(), 'GET /api/v1/tiers'],
   [(c) => c.tiers.get('pro'), 'GET /api/v1/tiers/pro'],
   [(c) => c.tiers.put('gold', gold), 'PUT /api/v1/tiers/gold', gold],

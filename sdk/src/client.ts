@@ -18,6 +18,7 @@ import type {
   Tenant,
   TenantChange,
   TenantChanged,
+  TenantEnding,
   TenantList,
   TenantListQuery,
   TenantRequest,
@@ -52,6 +53,13 @@ export interface ClientOptions {
   timeoutMs?: number
   /** How often a call is repeated at most, where that is safe. 0 to 10, default 4. */
   retries?: number
+}
+
+export interface TenantDeleteOptions extends WriteOptions {
+  /** Running executions are cancelled too. */
+  cancelRunning?: boolean
+  /** Default: 7 days. */
+  purgeAfterSeconds?: number
 }
 
 export interface Client {
@@ -99,6 +107,12 @@ export interface Client {
     get(tenantId: string, options?: CallOptions): Promise<Tenant>
     list(query?: TenantListQuery, options?: CallOptions): List<Tenant, TenantList>
     patch(tenantId: string, change: TenantChange, options?: WriteOptions): Promise<TenantChanged>
+    /** From now on nothing of it fires. The operation in the answer pauses its jobs. */
+    delete(tenantId: string, options?: TenantDeleteOptions): Promise<TenantEnding>
+    /** Undoes a delete until the purge begins. */
+    restore(tenantId: string, options?: PostOptions): Promise<TenantEnding>
+    /** Deletes all rows of a deleted tenant for good. `name`: its name, to confirm it. */
+    purge(tenantId: string, name: string, options?: PostOptions): Promise<TenantEnding>
     /** The tenant against the limits of its tier; a tenant may ask for its own. */
     usage(tenantId: string, options?: CallOptions): Promise<TenantUsage>
     /** Its executions by day, of the last 30 days or of up to 400. */
@@ -179,6 +193,16 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       get: tenants.get,
       list: (query, given) => tenants.list((page: TenantList) => page.tenants, query, given),
       patch: tenants.patch,
+      delete: (id, given = {}) => {
+        const { cancelRunning, purgeAfterSeconds, ...rest } = given
+        const query = {
+          ...(cancelRunning === true && { cancel_running: true }),
+          ...(purgeAfterSeconds !== undefined && { purge_after_seconds: purgeAfterSeconds }),
+        }
+        return call({ method: 'DELETE', path: tenants.pathOf(id), query, repeat: 'same' }, rest)
+      },
+      restore: (id, given) => tenants.post(tenants.pathOf(id, 'restore'), undefined, given),
+      purge: (id, name, given) => tenants.post(tenants.pathOf(id, 'purge'), { name }, given),
       usage: (id, given) => get(tenants.pathOf(id, 'usage'), given),
       usageDays: (id, query = {}, given) =>
         call({ path: tenants.pathOf(id, 'usage/days'), query, repeat: 'same' }, given),

@@ -44,6 +44,8 @@ export interface RequestOptions {
   /** The version that the change is based on; another one in the meantime is 412. */
   ifMatch?: number
   signal?: AbortSignal
+  /** For operators: another tenant than the chosen one. */
+  tenantId?: string
 }
 
 export function apiHeaders(): Record<string, string> {
@@ -64,13 +66,14 @@ export async function request<Reply>(
   path: string,
   options: RequestOptions = {},
 ): Promise<Reply> {
-  const { body, ifMatch, query, signal } = options
+  const { body, ifMatch, query, signal, tenantId } = options
   const timeout = AbortSignal.timeout(requestMsMax)
   const response = await fetch(apiBase + pathWithQuery(path, query), {
     method,
     credentials: 'same-origin',
     headers: {
       ...apiHeaders(),
+      ...(tenantId !== undefined && { 'X-Tenant-ID': tenantId }),
       Accept: 'application/json',
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
       ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),

@@ -40,14 +40,17 @@ export interface GetOptions {
   everyMs?: number
   /** While another query is loading the old answer stays. */
   keep?: boolean
+  /** For operators: another tenant than the chosen one. */
+  tenantId?: string
 }
 
 /** `GET path`; its key is [path, query], so `useInvalidate` finds it by the beginning of the path. */
 export function useGet<Reply>(path: string, options: GetOptions = {}) {
-  const { query = {}, enabled = true, everyMs, keep } = options
+  const { query = {}, enabled = true, everyMs, keep, tenantId } = options
+  const of = tenantId === undefined ? {} : { tenantId }
   return useQuery({
-    queryKey: [path, query],
-    queryFn: ({ signal }) => api.get<Reply>(path, { query, signal }),
+    queryKey: tenantId === undefined ? [path, query] : [path, query, tenantId],
+    queryFn: ({ signal }) => api.get<Reply>(path, { query, signal, ...of }),
     enabled,
     refetchInterval: everyMs ?? false,
     ...(keep === true && { placeholderData: keepPreviousData }),

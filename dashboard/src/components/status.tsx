@@ -19,6 +19,8 @@ const tones: Record<string, { tone: string; icon: IconName }> = {
   CANCELLING: { tone: 'cancelled', icon: 'slash' },
   CANCELLED: { tone: 'cancelled', icon: 'slash' },
   DELETED: { tone: 'cancelled', icon: 'trash' },
+  PURGING: { tone: 'cancelled', icon: 'trash' },
+  PURGED: { tone: 'cancelled', icon: 'trash' },
   SKIPPED: { tone: 'skipped', icon: 'hollow' },
 }
 

@@ -11,6 +11,7 @@ import type { World } from '../ports/world.ts'
 import { actFor } from './access/act-for.ts'
 import { apiKeyRoutes } from './access/api-keys.ts'
 import { checkTenant, decorateCaller, requireKey } from './access/auth.ts'
+import { refuseDeletedTenant } from './access/deleted-tenant.ts'
 import { KeyCache } from './access/key-cache.ts'
 import { checkScope, demandScopes } from './access/scope.ts'
 import { sessionDoorRoutes, sessionRoutes } from './access/session.ts'
@@ -18,6 +19,7 @@ import { SessionCache } from './access/session-cache.ts'
 import { cookieNameOf } from './access/session-cookie.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
 import type { TenantCensus } from './access/tenant-census.ts'
+import { tenantEndRoutes } from './access/tenant-ends.ts'
 import { TenantQuotas } from './access/tenant-quotas.ts'
 import { tenantRoutes } from './access/tenants.ts'
 import { tierRoutes } from './access/tiers.ts'
@@ -162,6 +164,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
         limit(request, reply)
         checkTenant(request)
         checkScope(request)
+        refuseDeletedTenant(request)
       })
       v1.addHook('preValidation', refuseDeleteBody)
       actFor(v1, ({ tenantId }) => tenantId)
@@ -197,6 +200,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       forecastRoutes(v1, deps)
       deadLetterClusterRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
+      tenantEndRoutes(v1, withKeys)
       usageRoutes(v1, deps)
       tierRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)

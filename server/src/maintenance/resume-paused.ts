@@ -17,11 +17,11 @@ const ourselves = 'carillon'
 export async function resumePaused({ jobs, onChanged }: ResumeDeps): Promise<'more' | 'idle'> {
   const found = await jobs.findResumable(jobsMax)
   let resumed = 0
-  for (const { tenantId, jobId, until } of found) {
+  for (const { tenantId, jobId, until, at } of found) {
     await jobs.change({ tenantId, jobId }, (job) => {
       // It may have been resumed, or paused for longer, since we looked.
       if (job.status !== 'PAUSED' || job.pause?.until !== until) return null
-      const write = resumeJob(job, { by: ourselves, at: until })
+      const write = resumeJob(job, { by: ourselves, at })
       if (write === null || typeof write === 'string') return null
       resumed += 1
       return write

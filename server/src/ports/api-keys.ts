@@ -43,7 +43,7 @@ export interface ApiKey extends Omit<NewApiKey, 'hash'> {
 
 export interface FoundKey extends Pick<ApiKey, 'keyId' | 'name' | 'scopes' | 'expiresAt' | 'revokedAt'> {
   /** Null: an operator's key. */
-  tenant: { tenantId: string; tier: Tier } | null
+  tenant: { tenantId: string; tier: Tier; isDeleted: boolean } | null
 }
 
 export interface ApiKeyQuery {

@@ -42,8 +42,11 @@ export interface Jobs {
   count(tenantId: string, filter: JobFilter): Promise<Total>
   /** The jobs among these that are in no graph and have no unended execution. Without a lock: both may change at once. */
   findQuiet(tenantId: string, jobIds: readonly string[]): Promise<string[]>
-  /** Paused jobs with a pause that is over. */
-  findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
+  /**
+   * Paused jobs with a pause that is over, none of a deleted tenant. They resume as from `at`: the end of the pause, or the
+   * restore of the tenant when that was later.
+   */
+  findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs; at: EpochMs }[]>
 }
 
 /** Null: the tenant may have as many active jobs as it likes, and they are not counted. */
@@ -51,7 +54,7 @@ export interface ActiveJobsLimit {
   activeJobsMax: number | null
 }
 
-export type CreateOutcome = 'created' | 'key_taken' | GraphRefusal | ActiveJobsRefusal
+export type CreateOutcome = 'created' | 'key_taken' | 'tenant_deleted' | GraphRefusal | ActiveJobsRefusal
 
 /** Absent limit: as null. It refuses a change that makes the job count as active when it did not before. */
 export interface ChangeTarget extends Partial<ActiveJobsLimit> {

@@ -1,6 +1,6 @@
 // Operations: long work in bounded steps. A step and how far it came are one transaction, so that nothing of it is done
 // twice or left out, wherever a process dies.
-import type { NewOperation, Operation } from '../domain/jobs/operation.ts'
+import type { NewOperation, Operation, SteppedOperation } from '../domain/jobs/operation.ts'
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { WriteStores } from './requests.ts'
@@ -34,7 +34,7 @@ export type CancelledOperation = Operation & {
 }
 
 /** The stores write in the step's transaction. */
-export type OperationWork = (operation: Operation, stores: WriteStores) => Promise<OperationProgress>
+export type OperationWork = (operation: SteppedOperation, stores: WriteStores) => Promise<OperationProgress>
 
 export interface OperationProgress {
   /** Since the step before. */

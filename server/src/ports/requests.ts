@@ -20,6 +20,7 @@ export interface WriteStores
     | 'workers'
   > {
   operations: Omit<StorePorts['operations'], 'step'>
+  tenantEnds: Omit<StorePorts['tenantEnds'], 'step'>
   /** Claims triggered executions on insert. Absent: no worker does, or writes by these stores may still be undone. */
   direct?: DirectDispatch
 }

@@ -32,6 +32,7 @@ import type { Secrets } from './secrets.ts'
 import type { Sessions } from './sessions.ts'
 import type { SlotLedger } from './slot-ledger.ts'
 import type { Slots } from './slots.ts'
+import type { TenantEnds } from './tenant-ends.ts'
 import type { TenantRoom } from './tenant-room.ts'
 import type { Tenants } from './tenants.ts'
 import type { Tiers } from './tiers.ts'
@@ -75,6 +76,7 @@ export interface StorePorts {
   dailyPartitions: DailyPartitions
   // access
   tenants: Tenants
+  tenantEnds: TenantEnds
   tiers: Tiers
   tenantRoom: TenantRoom
   apiKeys: ApiKeys

@@ -1,12 +1,13 @@
-// Tenants as operators make and change them. None is ever deleted: its history keeps its name.
+// Tenants as operators make and change them. Their end is in tenant-ends.ts.
 import type { Tenant, Tier } from '../domain/tenants/tenant.ts'
 import type { Total } from './jobs.ts'
 
 export interface Tenants {
   create(tenant: NewTenant): Promise<TenantOutcome>
+  /** Also one that is deleted or purged. */
   get(tenantId: string): Promise<Tenant | null>
-  /** Newest first, behind `before` (a tenant id). */
-  list(query: { before: string | null; limit: number }): Promise<TenantPage>
+  /** Newest first, behind `before` (a tenant id). `deleted`: the ones that are deleted and not purged, instead of the others. */
+  list(query: { before: string | null; limit: number; deleted?: boolean }): Promise<TenantPage>
   /** How many tenants have jobs, or had some before they were deleted; counted up to `max`. */
   countWithJobs(max: number): Promise<number>
   /** The limits that workers keep, of these tenants; the ones without any are left out. At most 1,000 at once. */
@@ -16,7 +17,7 @@ export interface Tenants {
    * `usageCountedMax`.
    */
   usage(tenantId: string, limits: Pick<Tier, 'activeJobsMax'>): Promise<TenantUsage>
-  /** Absent fields stay unchanged. */
+  /** Absent fields stay unchanged. A deleted tenant is not changed. */
   change(tenantId: string, changes: { name?: string; tier?: string }): Promise<TenantOutcome | 'not_found'>
 }
 

@@ -4,6 +4,7 @@ import type { StorePorts } from '../ports/store.ts'
 import { PostgresApiProcesses } from './access/api-processes.ts'
 import { PostgresSecrets } from './access/secrets.ts'
 import { PostgresSessions } from './access/sessions.ts'
+import { PostgresTenantEnds } from './access/tenant-ends.ts'
 import { PostgresDailyPartitions } from './connection/daily-partitions.ts'
 import type { Database } from './connection/database.ts'
 import { PostgresRunSteps } from './graphs/run-steps.ts'
@@ -35,6 +36,7 @@ export function openPostgresStore(database: Database): StorePorts {
     ...storesOn(database),
     jobVersions: new PostgresJobVersions(database),
     operations: new PostgresOperations(database),
+    tenantEnds: new PostgresTenantEnds(database),
     requests: new PostgresRequests(database),
     slots: new PostgresSlots(database),
     partitions: new PostgresPartitions(database),

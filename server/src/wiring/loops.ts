@@ -9,6 +9,7 @@ import { historyDutyEveryMs } from '../history/history-duty.ts'
 import { pruneHistoryEveryMs } from '../history/prune-history.ts'
 import { Loop, type LoopFailure, type Step } from '../lib/loop.ts'
 import { probeFilesEveryMs } from '../lib/open-files.ts'
+import { endTenantsEveryMs } from '../maintenance/end-tenants.ts'
 import { letHeldGoEveryMs } from '../maintenance/let-held-go.ts'
 import { moveClockRuleEveryMs } from '../maintenance/move-clock-rule.ts'
 import { reclaimEveryMs } from '../maintenance/reclaim-lost.ts'
@@ -151,6 +152,12 @@ export const LOOPS = {
     everyMs: runOperationsEveryMs,
     wokenBy: ['operations'],
     does: 'Takes bulk operations and backfills one step further.',
+  },
+  'end tenants': {
+    role: 'scheduler',
+    everyMs: endTenantsEveryMs,
+    wokenBy: ['operations'],
+    does: 'Takes deletes, restores and purges of tenants one step further.',
   },
   'resume paused jobs': {
     role: 'scheduler',

@@ -2,6 +2,7 @@
 // workers, due retries, waiting executions, graph runs, deadlines. Background work: operations, redrives, pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
 import { WaitingEstimates } from '../domain/tenants/waiting-estimates.ts'
+import { endTenants } from '../maintenance/end-tenants.ts'
 import { HeldBackReleaser } from '../maintenance/let-held-go.ts'
 import { ClockRuleMover } from '../maintenance/move-clock-rule.ts'
 import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
@@ -78,6 +79,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
 
 function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
   const { jobs, jobVersions, deadLetters, operations, requests, runSteps, workers, dailyPartitions } = store
+  const { tenantEnds } = store
   const lanes = new LaneChooser()
   const waiting = new WaitingEstimates()
   const onChanged = () => wakeup.send('changes')
@@ -92,6 +94,7 @@ function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDep
   startLoop('run operations', () =>
     runOperation({ ...world, operations, lanes, waiting, onChanged, onReady, onCancelled }),
   )
+  startLoop('end tenants', () => endTenants({ ...world, tenantEnds, onChanged, onCancelled }))
   startLoop('resume paused jobs', () => resumePaused({ jobs, onChanged }))
   const mover = new ClockRuleMover({ jobs, jobVersions, onChanged })
   startLoop('move clock rules', () => mover.step())

@@ -37,6 +37,7 @@ export function openMemory(): StoreBundle {
     ageSkips: () => world.advance(60_000),
     ageRequests: (ms) => world.advance(ms),
     ageOperations: (ms) => world.advance(ms),
+    ageTenants: (ms) => world.advance(ms),
     ageBudgets: (ms) => world.advance(ms),
     async ageDeadlines(ms) {
       await world.advance(ms)

@@ -40,6 +40,8 @@ export interface StoreBundle extends ScenarioStore {
   ageRequests(ms: number): Promise<void>
   /** Makes the next steps of operations due this much sooner, and their ends look this much older. */
   ageOperations(ms: number): Promise<void>
+  /** Makes the deletes of tenants look this much older, and the next steps of their end due this much sooner. */
+  ageTenants(ms: number): Promise<void>
   /** Makes the deadlines of executions come this much sooner, and claims of batches look this much older. */
   ageDeadlines(ms: number): Promise<void>
   /** Makes budgets earn so much time's worth at once. */
@@ -149,6 +151,12 @@ export function bundlePostgres({
         `UPDATE execution_budgets SET counted_at = counted_at - $1 * interval '1 millisecond'`,
         [ms],
       )
+    },
+    async ageTenants(ms) {
+      const older = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
+      await client.query(`UPDATE tenants SET ${older('deleted_at')}, ${older('purge_at')}`, [ms])
+      await client.query(`UPDATE tenant_work SET ${older('deleted_at')}, ${older('next_at')}`, [ms])
+      await client.query(`UPDATE jobs SET ${older('paused_at')}`, [ms])
     },
     async ageDeadlines(ms) {
       const sooner = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`

@@ -7,7 +7,7 @@ import { isActiveJobsRefusal } from '../../src/domain/jobs/active-jobs.ts'
 import { partitionsCount } from '../../src/domain/jobs/job.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
-import type { ChangeOutcome, NewJob } from '../../src/ports/jobs.ts'
+import type { ChangeOutcome, CreateOutcome, NewJob } from '../../src/ports/jobs.ts'
 import type { RequestTerms } from '../../src/ports/requests.ts'
 import { lockGraphJobs, lockTenantGraphs, writeGraph } from '../../src/postgres/graphs/job-graph.sql.ts'
 import { writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
@@ -34,7 +34,7 @@ const draft = ({ s }: Race, like: NewJob, ...parents: NewJob[]): NewJob => ({
   dependsOn: after(...parents),
 })
 
-function kindOf(outcome: ChangeOutcome | 'created'): string {
+function kindOf(outcome: ChangeOutcome | CreateOutcome): string {
   if (typeof outcome === 'string') return outcome
   assert(!isActiveJobsRefusal(outcome))
   return isGraphRefusal(outcome) ? outcome.kind : outcome.status
@@ -283,7 +283,7 @@ for (const version of POSTGRES_VERSIONS) {
     for (let n = 0; n < 12; n++) jobs.push(await s.createJob({ name: `job ${n}` }))
     const some = (count: number) => dice.shuffle(jobs).slice(0, count)
     const outcomes: Record<string, number> = {}
-    const told = async (outcome: Promise<ChangeOutcome | 'created'>): Promise<string> => {
+    const told = async (outcome: Promise<ChangeOutcome | CreateOutcome>): Promise<string> => {
       const kind = kindOf(await outcome)
       outcomes[kind] = (outcomes[kind] ?? 0) + 1
       return kind

@@ -52,7 +52,10 @@ export class MemoryApiKeys implements ApiKeys {
       scopes,
       expiresAt,
       revokedAt,
-      tenant: tenant === null ? null : { tenantId: tenant.tenantId, tier: tenant.tier },
+      tenant:
+        tenant === null
+          ? null
+          : { tenantId: tenant.tenantId, tier: tenant.tier, isDeleted: tenant.deletedAt !== null },
     }
   }
 
@@ -85,6 +88,10 @@ export class MemoryApiKeys implements ApiKeys {
     const now = this.#store.now()
     if (row !== undefined && (row.lastUsedAt === null || row.lastUsedAt < now - keyUseMs))
       row.lastUsedAt = now
+  }
+
+  purge(tenantId: string): void {
+    for (const { keyId } of this.#keysOf(tenantId)) this.#keys.delete(keyId)
   }
 
   #find(owners: readonly KeyOwner[], keyId: string): KeyRow | null {

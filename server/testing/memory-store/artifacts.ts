@@ -35,6 +35,10 @@ export class MemoryArtifacts implements Artifacts {
     return { kind, artifact: row }
   }
 
+  purge(tenantId: string): void {
+    this.#rows.delete(tenantId)
+  }
+
   async get(tenantId: string, artifactId: string): Promise<ArtifactView | null> {
     const row = this.#of(tenantId).get(artifactId)
     return row === undefined ? null : toView(row)

@@ -41,6 +41,12 @@ export class AttemptLog {
     for (const rows of this.#byExecution.values()) yield* rows
   }
 
+  /** Drops an execution of a tenant that is purged. */
+  drop(executionId: string): void {
+    this.#byExecution.delete(executionId)
+    this.#finals = this.#finals.filter((row) => row.executionId !== executionId)
+  }
+
   /** Drops executions that ended before an instant, and returns their final attempts. */
   dropBefore(before: EpochMs): AttemptRow[] {
     const from = this.#oldest

@@ -80,7 +80,8 @@ export class MemoryControl implements Control {
     if (found === null) return { kind: 'not_found' }
     if (found.kind !== 'ended') return { kind: 'not_finished', status: this.#statusOf(found) }
     const { jobId, slot } = found.row
-    if (this.#store.jobs.get(jobId)!.cursor.status === 'DELETED') return { kind: 'job_deleted' }
+    const job = this.#store.findUsableJob(order.tenantId, jobId)
+    if (job === null || job.cursor.status === 'DELETED') return { kind: 'job_deleted' }
     const { enqueuedAt } = this.#enqueue(order, found.row)
     this.#store.deadLetters.delete(order.executionId)
     return { kind: 'retried', jobId, enqueuedAt, slot }

@@ -19,6 +19,7 @@ import {
 import { totalMax } from '../../src/ports/executions.ts'
 import { boundedPage } from './bounded-page.ts'
 import { errorShape } from './error-shape.ts'
+import { hostOfUncharged } from './held-back.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import type { DeadLetterRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
@@ -61,8 +62,9 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   async redrive({ tenantId, letters, uncharged = false }: RedriveOrder): Promise<Redriven> {
-    const host = uncharged ? this.#store.hostOfUncharged(tenantId) : null
+    const host = uncharged ? hostOfUncharged(this.#store, tenantId) : null
     const result: Redriven = { redriven: [], jobDeleted: [] }
+    if (this.#store.deletedTenants.has(tenantId)) return result
     for (const { executionId, newExecutionId, lane } of letters) {
       const row = this.#find(tenantId, executionId)
       if (row === null) continue
@@ -107,6 +109,7 @@ export class MemoryDeadLetters implements DeadLetters {
   async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
     const now = this.#store.now()
     return [...this.#store.deadLetters.values()]
+      .filter(({ tenantId }) => !this.#store.deletedTenants.has(tenantId))
       .filter(({ redriveAt }) => redriveAt !== null && redriveAt <= now)
       .toSorted((a, b) => a.redriveAt! - b.redriveAt! || compareText(a.executionId, b.executionId))
       .slice(0, limit)

@@ -78,7 +78,8 @@ export class MemoryGraphRuns implements GraphRuns {
   }
 
   async resume(order: { tenantId: string; runId: string } & RunTools): Promise<ResumeOutcome> {
-    const run = this.#find(order.tenantId, order.runId)
+    const isDeleted = this.#store.deletedTenants.has(order.tenantId)
+    const run = isDeleted ? null : this.#find(order.tenantId, order.runId)
     return run === null ? { kind: 'not_found' } : resumeRun(this.#store, run, order)
   }
 

@@ -4,9 +4,15 @@ import { quotaHost } from '../../src/domain/tenants/execution-budget.ts'
 import { byRank } from './claimable.ts'
 import type { LiveRow } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
+import type { MemoryStore } from './store.ts'
 
 export function isHeldBack({ state, host }: LiveRow): boolean {
   return state === 'ready' && host === quotaHost
+}
+
+/** The host of an execution that nobody has charged: it waits for a budget if its tenant has a limit. */
+export function hostOfUncharged(store: Pick<MemoryStore, 'tierOf'>, tenantId: string): string | null {
+  return (store.tierOf(tenantId)?.executionsPerMinute ?? null) === null ? null : quotaHost
 }
 
 export class HeldBack {

@@ -39,6 +39,7 @@ import type { ClaimedLive } from '../../src/ports/queue.ts'
 import { boundedPage, splitPayload } from './bounded-page.ts'
 import { sharedUpTo, takeLive } from './claim.ts'
 import { cancelOfDeleted } from './end-deleted.ts'
+import { hostOfUncharged } from './held-back.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import { partOf, writeGraph } from './job-graph.ts'
 import { noteDue } from './note-due.ts'
@@ -66,6 +67,7 @@ export class MemoryJobs implements Jobs {
     const jobIds = dependsOn.map((one) => one.jobId)
     const plan = jobIds.length === 0 ? null : planGraphCreate(partOf(this.#store, { tenantId, jobIds }), job)
     if (plan !== null && isGraphRefusal(plan)) return plan
+    if (this.#store.deletedTenants.has(tenantId)) return 'tenant_deleted'
     if (this.#isTaken(tenantId, key, null)) return 'key_taken'
     const full = countsAsActive(job) ? this.#findFull(tenantId, activeJobsMax) : null
     if (full !== null) return full
@@ -162,7 +164,7 @@ export class MemoryJobs implements Jobs {
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
     const { tenantId, jobId } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
     const upTo = order.direct === undefined ? 0 : sharedUpTo(this.#store, order.direct.route)
@@ -198,7 +200,7 @@ export class MemoryJobs implements Jobs {
       enqueuedAt: now,
       rank: rankOf(now, priority),
       runId,
-      host: uncharged ? this.#store.hostOfUncharged(tenantId) : null,
+      host: uncharged ? hostOfUncharged(this.#store, tenantId) : null,
       ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
     })
     this.#store.addLive(row)
@@ -207,7 +209,7 @@ export class MemoryJobs implements Jobs {
 
   async triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {
     const { tenantId, jobId, lane, batches } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
     const version = job.versions.get(job.version)!
@@ -246,7 +248,7 @@ export class MemoryJobs implements Jobs {
 
   async enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
     const { tenantId, jobId, operationId, unendedMax, executions } = order
-    const job = this.#store.findJob(tenantId, jobId)
+    const job = this.#store.findUsableJob(tenantId, jobId)
     if (job === null || job.cursor.status === 'DELETED') return null
     const version = job.versions.get(job.version)!
     const unended = countBackfill(this.#store, job, operationId)
@@ -260,7 +262,7 @@ export class MemoryJobs implements Jobs {
       const queued = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
       const runId = graphOfRoot(job.cursor) === null ? null : executionId
-      const host = this.#store.hostOfUncharged(tenantId)
+      const host = hostOfUncharged(this.#store, tenantId)
       this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...queued, ...state, runId, host }))
     }
     return { enqueued: some.length, unended: unended + some.length }
@@ -290,12 +292,16 @@ export class MemoryJobs implements Jobs {
     })
   }
 
-  async findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]> {
+  async findResumable(limit: number): ReturnType<Jobs['findResumable']> {
     const now = this.#store.now()
+    const { deletedTenants, restoredAt } = this.#store
     return [...this.#store.jobs.values()]
+      .filter(({ tenantId }) => !deletedTenants.has(tenantId))
       .flatMap(({ tenantId, jobId, pause }) => {
         const until = pause?.until ?? null
-        return until !== null && until <= now ? [{ tenantId, jobId, until }] : []
+        if (until === null || until > now) return []
+        const at = Math.max(until, restoredAt.get(tenantId) ?? until) as EpochMs
+        return [{ tenantId, jobId, until, at }]
       })
       .toSorted((a, b) => a.until - b.until || compareText(a.jobId, b.jobId))
       .slice(0, limit)

@@ -62,7 +62,8 @@ export class MemoryMaintenance implements Maintenance {
   ): Promise<Released> {
     const keys = new KeyCounts(this.#store.keyHolders)
     const all: Released = { ready: 0, cancelled: false, planned: false, more: false }
-    const jobs = this.#inOrder(jobIds)
+    const { deletedTenants } = this.#store
+    const jobs = this.#inOrder(jobIds).filter(({ tenantId }) => !deletedTenants.has(tenantId))
     for (const job of jobs) {
       const one = applyRelease(this.#store, job, decide(waitingJobOf(this.#store, job), keys))
       all.ready += one.ready

@@ -33,6 +33,7 @@ import { MemorySessions } from './sessions.ts'
 import { MemorySlotLedger } from './slot-ledger.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
+import { MemoryTenantEnds } from './tenant-ends.ts'
 import { MemoryTenantRoom } from './tenant-room.ts'
 import { MemoryTenants } from './tenants.ts'
 import { MemoryTiers } from './tiers.ts'
@@ -46,14 +47,21 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const tenantRoom = new MemoryTenantRoom(store, { tenants, artifacts })
   const tiers = new MemoryTiers(store, { tenants, tenantRoom })
   const operations: MemoryOperations = new MemoryOperations(store, () => stores)
+  const apiKeys = new MemoryApiKeys(store, tenants)
+  const tenantEnds: MemoryTenantEnds = new MemoryTenantEnds(
+    store,
+    { tenants, apiKeys, artifacts },
+    () => stores,
+  )
   const stores = {
     jobs: new MemoryJobs(store),
     control: new MemoryControl(store),
     deadLetters: new MemoryDeadLetters(store),
     operations,
     tenants,
+    tenantEnds,
     tiers,
-    apiKeys: new MemoryApiKeys(store, tenants),
+    apiKeys,
     calendars: new MemoryCalendars(store),
     artifacts,
     tenantRoom,

@@ -7,6 +7,7 @@ import {
   operationDaysKept,
   operationFailuresMax,
   operationsMax,
+  type SteppedOperation,
 } from '../../src/domain/jobs/operation.ts'
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
@@ -88,7 +89,7 @@ export class MemoryOperations implements Operations {
     if (row === null) return null
     row.inFlight = true
     try {
-      const progress = await work(structuredClone(row.operation), this.#stores())
+      const progress = await work(structuredClone(row.operation) as SteppedOperation, this.#stores())
       const { done, skipped, after, waitMs, error } = progress
       const { operation } = row
       operation.done += done
@@ -115,10 +116,12 @@ export class MemoryOperations implements Operations {
   }
 
   async prune(limit: number): Promise<number> {
-    const { operations } = this.#store
+    const { operations, tenantWork } = this.#store
+    const named = new Set(tenantWork.values().map((work) => work.operationId))
     const before = this.#store.now() - operationDaysKept * dayMs
     const old = [...operations.values()]
       .map(({ operation }) => operation)
+      .filter(({ operationId }) => !named.has(operationId))
       .filter(({ finishedAt }) => finishedAt !== null && finishedAt < before)
       .toSorted((a, b) => a.finishedAt! - b.finishedAt!)
       .slice(0, limit)
@@ -132,7 +135,10 @@ export class MemoryOperations implements Operations {
   }
 
   #first(isWanted: (row: OperationRow) => boolean = () => true): OperationRow | null {
-    const running = [...this.#store.operations.values()].filter((row) => row.nextAt !== null && isWanted(row))
+    const { operations, deletedTenants } = this.#store
+    const running = [...operations.values()].filter((row) => {
+      return row.nextAt !== null && !deletedTenants.has(row.operation.tenantId) && isWanted(row)
+    })
     const [first] = running.toSorted(
       (a, b) => a.nextAt! - b.nextAt! || compareText(a.operation.operationId, b.operation.operationId),
     )

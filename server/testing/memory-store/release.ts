@@ -12,6 +12,7 @@ import { routeOf } from '../../src/domain/queue/route.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
 import { cancelAll, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
+import { hostOfUncharged } from './held-back.ts'
 import { makeLive } from './insert-live.ts'
 import { recordsWithin } from './jobs.ts'
 import { calendarsOf } from './named-calendars.ts'
@@ -139,7 +140,7 @@ function releaseOwed(
     }
     const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
     store.addSlot(job, { slot, executionId, reason: null })
-    const host = store.hostOfUncharged(tenantId)
+    const host = hostOfUncharged(store, tenantId)
     store.addLive(makeLive({ ...identity, ...queued, state: owed.state, concurrencyKey, runId, host }))
   }
   for (const range of owed.skips) addSkip(job, { ...range })

@@ -16,6 +16,7 @@ import type { OwedSlots } from '../../src/domain/queue/release.ts'
 import type { ErrorType } from '../../src/domain/queue/retry.ts'
 import type { FormerStatus, Worker, WorkerStatus, WorkerView } from '../../src/domain/queue/worker.ts'
 import type { Calendars } from '../../src/domain/schedule/exclusions.ts'
+import type { TenantWork } from '../../src/domain/tenants/tenant-end.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { DeadLetter } from '../../src/ports/dead-letters.ts'
 import type { UsageView } from '../../src/ports/executions.ts'
@@ -240,6 +241,13 @@ export interface OperationRow {
   /** Null unless RUNNING. */
   nextAt: EpochMs | null
   /** Steps that failed since the last one that did not. */
+  failures: number
+  /** A step of it is under way. */
+  inFlight: boolean
+}
+
+export interface TenantWorkRow extends Omit<TenantWork, 'purgeAt' | 'restoredAt'> {
+  nextAt: EpochMs
   failures: number
   /** A step of it is under way. */
   inFlight: boolean

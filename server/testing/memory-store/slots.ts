@@ -112,6 +112,7 @@ export class MemorySlots implements Slots {
     const { jobId, slot } = item
     const job = this.#store.jobs.get(jobId)
     if (job?.cursor.version !== item.version || job.cursor.status !== 'ACTIVE') return 'stale'
+    if (this.#store.deletedTenants.has(job.tenantId)) return 'stale'
     const { decidedTo, runs, graphId, depends } = job.cursor
     // Others have come to depend on it, or do no more: no version of its own says so.
     if (graphId !== item.graphId || depends) return this.#planAnew(job.cursor)

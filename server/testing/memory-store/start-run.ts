@@ -15,6 +15,7 @@ import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
 import type { RunTools } from '../../src/ports/graph-runs.ts'
+import { hostOfUncharged } from './held-back.ts'
 import { makeLive } from './insert-live.ts'
 import type { AttemptRow, GraphRunRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
@@ -94,7 +95,7 @@ export function makeBlocked(
     enqueuedAt,
     rank: rankOf(enqueuedAt, priority),
     runId,
-    host: store.hostOfUncharged(tenantId),
+    host: hostOfUncharged(store, tenantId),
     ...more,
   })
 }

@@ -8,7 +8,7 @@ import { batchIdOf, type ExecutionKind } from '../../src/domain/queue/execution.
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { nameOfKey } from '../../src/domain/queue/release.ts'
 import { deletedRoutePrefix } from '../../src/domain/queue/route.ts'
-import { type ExecutionBudget, quotaHost } from '../../src/domain/tenants/execution-budget.ts'
+import type { ExecutionBudget } from '../../src/domain/tenants/execution-budget.ts'
 import { historyDaysMax, type Tier } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { dayMs } from '../../src/lib/time/units.ts'
@@ -36,6 +36,7 @@ import type {
   RunRootRow,
   SigningKeyRow,
   SlotRow,
+  TenantWorkRow,
 } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
 
@@ -92,6 +93,12 @@ export class MemoryStore {
   readonly signingKeys = new Map<string, SigningKeyRow>()
   /** By tenant and key. */
   readonly requests = new Map<string, RequestRow>()
+  /** Nothing of these makes an execution. */
+  readonly deletedTenants = new Set<string>()
+  /** By tenant: the work on its end. */
+  readonly tenantWork = new Map<string, TenantWorkRow>()
+  /** By tenant: its latest restore. */
+  readonly restoredAt = new Map<string, EpochMs>()
   /** Schedulers and their counters. */
   readonly schedulers = new Map<string, number>()
   readonly holders: (string | null)[] = new Array(partitionsCount).fill(null)
@@ -154,6 +161,11 @@ export class MemoryStore {
   findJob(tenantId: string, jobId: string): JobRow | null {
     const job = this.jobs.get(jobId)
     return job?.tenantId === tenantId ? job : null
+  }
+
+  /** None of a deleted tenant. */
+  findUsableJob(tenantId: string, jobId: string): JobRow | null {
+    return this.deletedTenants.has(tenantId) ? null : this.findJob(tenantId, jobId)
   }
 
   /** Of the jobs that are not deleted. */
@@ -338,11 +350,6 @@ export class MemoryStore {
     else if (row.state === 'ready') this.claimable.deleteLive(row)
     else if (row.state === 'retrying') this.retrying.delete(row)
     else if (row.state === 'running') this.leases.get(row.workerId!)!.live.delete(row)
-  }
-
-  /** The host of an execution that nobody has charged: it waits for a budget if its tenant has a limit. */
-  hostOfUncharged(tenantId: string): string | null {
-    return (this.tierOf(tenantId)?.executionsPerMinute ?? null) === null ? null : quotaHost
   }
 
   #countKey({ tenantId, concurrencyKey }: LiveRow, by: 1 | -1): void {

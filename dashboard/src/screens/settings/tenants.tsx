@@ -1,14 +1,15 @@
-// Tenants and the limits of their tier, for operators.
-import type { Tenant, TenantChanged, TierList } from '@carillon/contract/tenant.ts'
+// Tenants and the limits of their tier: operators make, change and delete tenants.
+import type { Tenant, TenantChanged, TenantEnding, TierList } from '@carillon/contract/tenant.ts'
 import { useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
+import { DeletedTenants } from './deleted-tenants.tsx'
 import { excessText, limitsOf } from './tier-form.ts'
 
 export function Tenants() {
@@ -36,6 +37,7 @@ export function Tenants() {
         list={list}
         empty={<Empty title="No tenants." />}
       />
+      <DeletedTenants may={may} />
       {asked !== null && (
         <TenantDialog tenant={asked === 'new' ? null : asked} tiers={known} onClose={() => setAsked(null)} />
       )}
@@ -58,15 +60,42 @@ function columnsOf(onEdit: ((tenant: Tenant) => void) | null): (Column<Tenant> |
     wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
     onEdit !== null && {
       header: '',
-      name: 'Change',
-      width: '5.5rem',
+      name: 'Change or delete',
+      width: '9.5rem',
       cell: (tenant) => (
-        <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
-          Change
-        </Button>
+        <>
+          <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
+            Change
+          </Button>
+          {tenant.tenant_id !== defaultTenantId && <DeleteTenant tenant={tenant} />}
+        </>
       ),
     },
   ]
+}
+
+/** Operators act for it when they name no tenant: it cannot be deleted. */
+const defaultTenantId = '00000000-0000-7000-8000-000000000001'
+
+function DeleteTenant({ tenant: { tenant_id: id, name } }: { tenant: Tenant }) {
+  return (
+    <ConfirmAction<TenantEnding>
+      label="Delete"
+      name={`Delete ${name}`}
+      kind="quiet"
+      title={`Delete the tenant ${name}`}
+      verb="Delete it"
+      danger
+      apiRequest={{ method: 'DELETE', path: `/tenants/${id}`, cli: `tenants delete ${id}` }}
+      done={`The tenant ${name} is deleted: nothing of it fires any more.`}
+      invalidates={['/tenants']}
+    >
+      <p>
+        From now on nothing of it fires, and its keys and sessions end. Executions that wait are cancelled,
+        running ones go on to their end. It can be restored for 7 days; then all its rows are deleted.
+      </p>
+    </ConfirmAction>
+  )
 }
 
 interface TenantDialogProps {
@@ -96,13 +125,7 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
       invalidates={['/tenants']}
       onClose={onClose}
     >
-      <TextField
-        label="Name"
-        maxLength={128}
-        hint="Unique. A tenant can be renamed, not deleted."
-        value={name}
-        onText={setName}
-      />
+      <TextField label="Name" maxLength={128} hint="Unique among tenants." value={name} onText={setName} />
       <SelectField
         label="Tier"
         hint={tenant === null ? undefined : 'Other servers see it within 5 s.'}

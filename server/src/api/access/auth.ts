@@ -8,10 +8,11 @@ import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { FoundKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from '../http/api-error.ts'
-import { named, readId } from '../http/path-id.ts'
+import { readId } from '../http/path-id.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
 import { type CookieName, readSessionCookie, requireOwnPage } from './session-cookie.ts'
+import { aTenant } from './tenant-view.ts'
 import type { WrongKeys } from './wrong-keys.ts'
 
 /** The caller of a request: its identity, its tenant and its rights. */
@@ -26,6 +27,8 @@ export interface Caller {
   name: string
   /** Null: the operator key of the installation. */
   keyId: string | null
+  /** An operator that acts for a deleted tenant. Absent: no. */
+  actsForDeleted?: true
 }
 
 declare module 'fastify' {
@@ -146,7 +149,9 @@ function requireUsable(key: FoundKey, clock: Clock): FoundKey {
 async function callerOf(request: FastifyRequest, keyCache: KeyCache, key: FoundKey): Promise<Caller> {
   const { tenant, name, scopes, keyId } = key
   if (tenant === null) return actForTenant(request, keyCache, key)
-  return { ...tenant, scopes: expandScopes(scopes), operator: false, name, keyId }
+  const { tenantId, tier, isDeleted } = tenant
+  if (isDeleted) throw unauthenticated('The tenant of the API key was deleted.')
+  return { tenantId, tier, scopes: expandScopes(scopes), operator: false, name, keyId }
 }
 
 /** An operator acts for the tenant it names, or else for the default one. */
@@ -158,11 +163,10 @@ async function actForTenant(
   const asked = String(headers['x-tenant-id'] ?? defaultTenantId)
   const tenantId = readId(asked)
   const tenant = tenantId === null ? null : await keyCache.findTenant(tenantId)
-  const { tenantId: actsFor, tier } = aTenant.found(tenant, asked)
-  return { tenantId: actsFor, tier, scopes: expandScopes(scopes), operator: true, name, keyId }
+  const { tenantId: actsFor, tier, deletedAt } = aTenant.found(tenant, asked)
+  const acts = { tenantId: actsFor, tier, scopes: expandScopes(scopes), operator: true, name, keyId }
+  return deletedAt === null ? acts : { ...acts, actsForDeleted: true }
 }
-
-export const aTenant = named('TENANT_NOT_FOUND', 'tenant')
 
 export function unauthenticated(detail: string): ApiError {
   return new ApiError('UNAUTHENTICATED', detail)

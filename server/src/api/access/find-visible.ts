@@ -2,7 +2,8 @@
 import type { Tenant } from '../../domain/tenants/tenant.ts'
 import type { Tenants } from '../../ports/tenants.ts'
 import { readId } from '../http/path-id.ts'
-import { aTenant, type Caller } from './auth.ts'
+import type { Caller } from './auth.ts'
+import { aTenant } from './tenant-view.ts'
 
 export async function findVisible(
   tenants: Pick<Tenants, 'get'>,

@@ -240,7 +240,9 @@ test('a request that is repeated with its key is answered again, also at the lim
 })
 
 test('an operation waits at the limit and goes on once there is room', async (t) => {
-  const { call, create, memory, world } = await setup(t, { waiting_executions_max: 4 })
+  const { call, create, memory, world } = await setup(t, {
+    ...{ waiting_executions_max: 4, executions_per_minute: null },
+  })
   for (let n = 0; n < 6; n++) await create({ ...free, name: `job ${n}` })
   const asked = await call('POST', '/jobs/bulk', { action: 'trigger', filter: {} })
   assert.equal(asked.statusCode, 202, asked.body)

@@ -30,7 +30,8 @@ test('a tenant comes with the limits of its tier', async (t) => {
   const made = await call('POST', '/tenants', { name: 'sales', tier: 'free' })
   assert.equal(made.statusCode, 201, made.body)
   const { tenant_id: tenantId, ...rest } = made.json()
-  assert.deepEqual(rest, { name: 'sales', tier: free, created_at: '2026-01-01T00:00:00Z' })
+  const end = { status: 'ACTIVE', deleted_at: null, purge_at: null, purged_at: null }
+  assert.deepEqual(rest, { name: 'sales', tier: free, created_at: '2026-01-01T00:00:00Z', ...end })
   assert.equal(made.headers['location'], `/api/v1/tenants/${tenantId}`)
   assert.deepEqual((await call('GET', `/tenants/${tenantId.toUpperCase()}`)).json(), made.json())
 })

@@ -10,7 +10,6 @@ import {
 } from '@carillon/contract/tenant.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type * as domain from '../../domain/tenants/tenant.ts'
-import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import type { TenantOutcome } from '../../ports/tenants.ts'
 import type { World } from '../../ports/world.ts'
@@ -18,12 +17,12 @@ import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
-import { aTenant } from './auth.ts'
+import { tenantDeleted } from './deleted-tenant.ts'
 import { findVisible } from './find-visible.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { TenantCensus } from './tenant-census.ts'
+import { aTenant, toTenant } from './tenant-view.ts'
 import { excessOf } from './tier-excess.ts'
-import { toTier } from './tier-view.ts'
 
 export interface TenantDeps extends WriteDeps, Pick<World, 'ids'>, Pick<StorePorts, 'tenants'> {
   keyCache: KeyCache
@@ -63,12 +62,13 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
   app.get<{ Querystring: TenantListQuery }>(
     '/tenants',
     route(tag, 'operator', 'The tenants, newest first', {
-      description: 'Only for operators.',
+      description: 'Only for operators. Without `status`, or with ACTIVE: the tenants that are not deleted.',
       querystring: TenantListQuery,
       answer: TenantList,
     }),
     async ({ query }): Promise<TenantList> => {
-      const page = await tenants.list({ before: readIdCursor('tenants', query), limit: limitOf(query) })
+      const before = readIdCursor('tenants', query)
+      const page = await tenants.list({ before, limit: limitOf(query), deleted: query.status === 'DELETED' })
       const next = behindLast(page, page.tenants, (one) => one.tenantId)
       return {
         tenants: page.tenants.map(toTenant),
@@ -80,7 +80,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
   app.get<{ Params: TenantParams }>(
     '/tenants/:tenant_id',
     route(tag, 'read', 'One tenant, with the limits of its tier', {
-      description: 'A tenant sees itself; operators see all.',
+      description: 'A tenant sees itself; operators see all, deleted and purged ones too.',
       querystring: {},
       answer: Tenant,
     }),
@@ -103,7 +103,10 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       const tenantId = aTenant.read(params.tenant_id)
       return answerWrite<TenantChanged>(deps, request, reply, async (stores) => {
         const outcome = await stores.tenants.change(tenantId, body)
-        if (outcome === 'not_found') throw aTenant.notFound(tenantId)
+        if (outcome === 'not_found') {
+          const isThere = (await stores.tenants.get(tenantId)) !== null
+          throw isThere ? tenantDeleted(tenantId) : aTenant.notFound(tenantId)
+        }
         const tenant = requireWritten(outcome, body)
         if (body.tier === undefined) return { status: 200, body: toTenant(tenant) }
         const exceeding = excessOf(await stores.tiers.measure(tenantId, tenant.tier), tenant.tier)
@@ -123,13 +126,4 @@ function requireWritten(outcome: TenantOutcome, { name, tier }: TenantChange): d
     throw new ApiError('INVALID_REQUEST', `There is no tier "${tier}".`, [{ pointer: '/tier', detail }])
   }
   return outcome
-}
-
-function toTenant({ tenantId, name, tier, createdAt }: domain.Tenant): Tenant {
-  return {
-    tenant_id: tenantId,
-    name,
-    tier: toTier(tier),
-    created_at: toRfc3339(createdAt),
-  }
 }

@@ -59,6 +59,8 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/sla',
     '/api/v1/tenants',
     '/api/v1/tenants/{tenant_id}',
+    '/api/v1/tenants/{tenant_id}/purge',
+    '/api/v1/tenants/{tenant_id}/restore',
     '/api/v1/tenants/{tenant_id}/usage',
     '/api/v1/tenants/{tenant_id}/usage/days',
     '/api/v1/tiers',

@@ -10,6 +10,7 @@ import type { WriteStores } from '../../ports/requests.ts'
 import { queueTopics, type WakeupTopic } from '../../ports/wakeup.ts'
 import type { World } from '../../ports/world.ts'
 import type { Caller } from '../access/auth.ts'
+import { tenantDeleted } from '../access/deleted-tenant.ts'
 import type { TenantQuotas } from '../access/tenant-quotas.ts'
 import { refuseActiveJobs } from '../access/tier-limits.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
@@ -52,6 +53,7 @@ export async function createJob(
   if (tier.storageBytesMax !== null) quotas.spendStorage(caller, storedBytesOf(job))
   const created = await stores.jobs.create(job, tier)
   if (created === 'key_taken') return 'key_taken'
+  if (created === 'tenant_deleted') throw tenantDeleted(tenantId)
   if (isActiveJobsRefusal(created)) throw refuseActiveJobs(tier, created)
   if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
   const warnings = await warningsOf(stores, job, { isNew: true })

@@ -109,10 +109,18 @@ function planSlot(
   return { ...unended, slotAt }
 }
 
+export interface PauseOrder {
+  by: string
+  reason: string | null
+  until: EpochMs | null
+  /** Shown as its beginning. Default: now. */
+  since?: EpochMs
+}
+
 /** Stops new slots. Of a paused job only reason and end change. */
 export function pauseJob(
   state: JobState,
-  { by, reason, until }: { by: string; reason: string | null; until: EpochMs | null },
+  { by, reason, until, since: from = state.now }: PauseOrder,
 ): JobWrite | ChangeRefusal {
   if (state.status === 'DELETED') return 'deleted'
   if (state.status === 'COMPLETED') return 'completed'
@@ -120,7 +128,7 @@ export function pauseJob(
     const since = state.pause?.since ?? state.now
     return { ...stayAs(state, by), pause: { since, reason, by, until } }
   }
-  const pause = { since: state.now, reason, by, until }
+  const pause = { since: from, reason, by, until }
   const settled = settle({ ...state, pause }, state.now, 'paused')
   const slotAt = slotAfter(state, settled.decidedTo)
   return { ...stayAs(state, by), ...settled, status: 'PAUSED', slotAt, pause }

@@ -1,12 +1,15 @@
 // An operation: long work asked for by one request, done in bounded steps, with progress, until it is over or
 // cancelled.
-import type { BackfillOrder, OperationStatus } from '@carillon/contract/constants.ts'
+import type { BackfillOrder, OperationKind, OperationStatus } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { ExecutionKind, ExecutionStatus } from '../queue/execution.ts'
 import type { ErrorType } from '../queue/retry.ts'
 import type { JobStatus, StoredSchedule } from './job.ts'
 
 export type { BackfillOrder, OperationKind, OperationStatus } from '@carillon/contract/constants.ts'
+
+/** Shown as operations, and carried out as `TenantWork`. */
+export type TenantOperationKind = Extract<OperationKind, `tenant_${string}`>
 
 /** Which jobs: every condition that is not null holds. */
 export interface JobFilter {
@@ -94,6 +97,7 @@ export type NewOperation = Common &
     | { kind: 'redrive'; filter: LetterFilter }
     | { kind: 'cancel'; filter: ExecutionFilter }
     | { kind: 'backfill'; filter: BackfillFilter }
+    | { kind: TenantOperationKind; filter: Record<string, never> }
   )
 
 export type Operation = NewOperation & {
@@ -106,6 +110,9 @@ export type Operation = NewOperation & {
   error: string | null
   finishedAt: EpochMs | null
 }
+
+/** An operation of which a step does a part. */
+export type SteppedOperation = Exclude<Operation, { kind: TenantOperationKind }>
 
 /** Unfinished ones of a tenant, at most. */
 export const operationsMax = 20

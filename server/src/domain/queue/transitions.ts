@@ -123,7 +123,7 @@ const events = {
     guard: 'row lock with SKIP LOCKED; the row is still `retrying`',
   },
   cancel: {
-    by: 'API, operations, maintenance (CANCEL_RUNNING, deleted jobs), graph runs',
+    by: 'API, operations, maintenance (CANCEL_RUNNING, deleted jobs and tenants), graph runs',
     calls: [
       ...['control.cancel', 'control.cancelMany', 'operations.cancel', 'jobs.change'],
       ...['maintenance.release', 'graphRuns.cancel', 'graphRuns.resume', 'runSteps.step'],

@@ -1,4 +1,5 @@
 // The owner of jobs, and the limits of its tier. A single-team installation has one tenant and never meets the word.
+import type { TenantStatus } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
 /** The tenant that the operator key acts for. */
@@ -15,6 +16,24 @@ export interface Tenant {
   name: string
   tier: Tier
   createdAt: EpochMs
+  /** Null: it is not deleted. */
+  deletedAt: EpochMs | null
+  /** When the purge of its rows begins, or began, by itself or by request. Null: it is not deleted. */
+  purgeAt: EpochMs | null
+  /** From then on it cannot be restored. */
+  purgeBegunAt: EpochMs | null
+  /** Only its id, its name and these times are left. */
+  purgedAt: EpochMs | null
+}
+
+export function tenantStatusOf({
+  deletedAt,
+  purgeBegunAt,
+  purgedAt,
+}: Pick<Tenant, 'deletedAt' | 'purgeBegunAt' | 'purgedAt'>): TenantStatus {
+  if (purgedAt !== null) return 'PURGED'
+  if (purgeBegunAt !== null) return 'PURGING'
+  return deletedAt === null ? 'ACTIVE' : 'DELETED'
 }
 
 /** The plan of a tenant. Tiers are rows that an operator may change; code never compares their names. */

@@ -31,7 +31,8 @@ export const insertKey = sql('insertKey')`
   RETURNING ${columns}`
 
 export const selectKeyByHash = sql('selectKeyByHash')`
-  SELECT key.key_id, key.tenant_id, key.name, key.scopes, key.expires_at, key.revoked_at, ${tierColumns}
+  SELECT key.key_id, key.tenant_id, key.name, key.scopes, key.expires_at, key.revoked_at,
+    t.deleted_at, ${tierColumns}
   FROM api_keys key
   LEFT JOIN tenants t ON t.tenant_id = key.tenant_id
   LEFT JOIN tiers tier ON tier.tier = t.tier

@@ -2,6 +2,7 @@
 import { apiKeysMax, keyUseMs } from '../../domain/access/api-key.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
 import { firstId, lastId } from '../../lib/id.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
   ApiKey,
   ApiKeyChanges,
@@ -104,7 +105,7 @@ type KeyRow = Columns<ApiKey>
 
 /** Without a tenant there is no tier either. */
 type FoundRow = Pick<KeyRow, 'key_id' | 'tenant_id' | 'name' | 'scopes' | 'expires_at' | 'revoked_at'> &
-  Columns<Tier>
+  Columns<Tier> & { deleted_at: EpochMs | null }
 
 function toFound({
   tenant_id: tenantId,
@@ -113,10 +114,12 @@ function toFound({
   scopes,
   expires_at,
   revoked_at,
+  deleted_at,
   ...tier
 }: FoundRow): FoundKey {
   return {
     ...fromColumns<Omit<FoundKey, 'tenant'>>({ key_id, name, scopes, expires_at, revoked_at }),
-    tenant: tenantId === null ? null : { tenantId, tier: fromColumns<Tier>(tier) },
+    tenant:
+      tenantId === null ? null : { tenantId, tier: fromColumns<Tier>(tier), isDeleted: deleted_at !== null },
   }
 }

@@ -2,13 +2,14 @@
 import { fragment, sql } from '../../lib/sql.ts'
 import { tierColumns, tiersRevised } from '../sql/fragments.ts'
 
-const columns = fragment`t.tenant_id, t.name, t.created_at, ${tierColumns}`
+const columns = fragment`
+  t.tenant_id, t.name, t.created_at, t.deleted_at, t.purge_at, t.purge_begun_at, t.purged_at, ${tierColumns}`
 
 export const insertTenant = sql('insertTenant')`
   WITH made AS (
     INSERT INTO tenants (tenant_id, name, tier)
     VALUES ($1, $2, $3)
-    RETURNING tenant_id, name, tier, created_at
+    RETURNING *
   )
   SELECT ${columns}
   FROM made t
@@ -20,16 +21,28 @@ export const selectTenant = sql('selectTenant')`
 export const selectTenants = sql('selectTenants')`
   SELECT ${columns}
   FROM (
-    SELECT tenant_id, name, tier, created_at
-    FROM tenants
-    WHERE tenant_id < $1
-    ORDER BY tenant_id DESC LIMIT $2
+    SELECT * FROM tenants WHERE tenant_id < $1 AND deleted_at IS NULL ORDER BY tenant_id DESC LIMIT $2
   ) t
   JOIN tiers tier ON tier.tier = t.tier
   ORDER BY t.tenant_id DESC`
 
 export const countTenants = sql('countTenants')`
-  SELECT count(*) AS total FROM (SELECT FROM tenants LIMIT $1) t`
+  SELECT count(*) AS total FROM (SELECT FROM tenants WHERE deleted_at IS NULL LIMIT $1) t`
+
+export const selectDeletedTenantsPage = sql('selectDeletedTenantsPage')`
+  SELECT ${columns}
+  FROM (
+    SELECT *
+    FROM tenants
+    WHERE tenant_id < $1 AND deleted_at IS NOT NULL AND purged_at IS NULL
+    ORDER BY tenant_id DESC LIMIT $2
+  ) t
+  JOIN tiers tier ON tier.tier = t.tier
+  ORDER BY t.tenant_id DESC`
+
+export const countDeletedTenants = sql('countDeletedTenants')`
+  SELECT count(*) AS total
+  FROM (SELECT FROM tenants WHERE deleted_at IS NOT NULL AND purged_at IS NULL LIMIT $1) t`
 
 // Skips from tenant to tenant in the index: the cost grows with $1, not with the jobs.
 export const countTenantsWithJobs = sql('countTenantsWithJobs')`
@@ -53,8 +66,8 @@ export const updateTenant = sql('updateTenant')`
   WITH revised AS (${tiersRevised}), changed AS (
     UPDATE tenants
     SET name = coalesce($2, name), tier = coalesce($3, tier)
-    WHERE tenant_id = $1
-    RETURNING tenant_id, name, tier, created_at
+    WHERE tenant_id = $1 AND deleted_at IS NULL
+    RETURNING *
   )
   SELECT ${columns}
   FROM changed t

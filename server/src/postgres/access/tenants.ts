@@ -35,10 +35,13 @@ export class PostgresTenants implements Tenants {
     return rows[0] === undefined ? null : toTenant(rows[0])
   }
 
-  async list({ before, limit }: { before: string | null; limit: number }): Promise<TenantPage> {
+  async list({ before, limit, deleted = false }: Parameters<Tenants['list']>[0]): Promise<TenantPage> {
+    const [select, count] = deleted
+      ? [statements.selectDeletedTenantsPage, statements.countDeletedTenants]
+      : [statements.selectTenants, statements.countTenants]
     const [listed, counted] = await Promise.all([
-      this.#database.query<TenantRow>(statements.selectTenants, [before ?? lastId, limit + 1]),
-      this.#database.query<{ total: number }>(statements.countTenants, [totalMax + 1]),
+      this.#database.query<TenantRow>(select, [before ?? lastId, limit + 1]),
+      this.#database.query<{ total: number }>(count, [totalMax + 1]),
     ])
     return {
       tenants: listed.rows.slice(0, limit).map(toTenant),
@@ -98,6 +101,9 @@ const foreignKeyViolation = '23503'
 /** A tenant, its tier in one row with it. */
 type TenantRow = Columns<Omit<Tenant, 'tier'>> & Columns<Tier>
 
-function toTenant({ tenant_id: tenantId, name, created_at: createdAt, ...tier }: TenantRow): Tenant {
-  return { tenantId, name, createdAt, tier: fromColumns<Tier>(tier) }
+function toTenant(row: TenantRow): Tenant {
+  const { tenant_id, name, created_at, deleted_at, purge_at, purge_begun_at, purged_at, ...tier } = row
+  const end = { deleted_at, purge_at, purge_begun_at, purged_at }
+  const own = fromColumns<Omit<Tenant, 'tier'>>({ tenant_id, name, created_at, ...end })
+  return { ...own, tier: fromColumns<Tier>(tier) }
 }

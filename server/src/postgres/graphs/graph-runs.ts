@@ -1,6 +1,7 @@
 // Runs of graphs on PostgreSQL, as the API reads, stops and repeats them.
 import { sharedLane } from '../../domain/queue/lane.ts'
 import { lastId } from '../../lib/id.ts'
+import type { Sql } from '../../lib/sql.ts'
 import type {
   CancelRunOutcome,
   Graph,
@@ -21,7 +22,7 @@ import * as statements from './graph-runs.sql.ts'
 import { childItem, nodeItem } from './items.ts'
 import { resumeRun } from './resume-run.ts'
 import { type PlanRow, type RunRow, toHeldRun, toIndexedGraph } from './rows.ts'
-import { lockRun, selectPlans } from './run-steps.sql.ts'
+import { lockRun, lockRunToResume, selectPlans } from './run-steps.sql.ts'
 import {
   type ListedRow,
   type NodeRow,
@@ -122,7 +123,7 @@ export class PostgresGraphRuns implements GraphRuns {
     const { tenantId, runId } = order
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        const row = await lockOwn(queries, tenantId, runId)
+        const row = await lockOwn(queries, tenantId, runId, lockRunToResume)
         if (row === null) return { kind: 'not_found' }
         return resumeRun(queries, row, await hold(queries, row), order)
       }),
@@ -138,8 +139,13 @@ export class PostgresGraphRuns implements GraphRuns {
   }
 }
 
-async function lockOwn(queries: Queries, tenantId: string, runId: string): Promise<RunRow | null> {
-  const { rows } = await queries.query<RunRow>(lockRun, [runId, tenantId])
+async function lockOwn(
+  queries: Queries,
+  tenantId: string,
+  runId: string,
+  lock: Sql = lockRun,
+): Promise<RunRow | null> {
+  const { rows } = await queries.query<RunRow>(lock, [runId, tenantId])
   return rows[0] ?? null
 }
 

@@ -14,6 +14,7 @@ import type { Jobs, NewJob } from '../../ports/jobs.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { addActiveJobs, lockRoom, refuseActiveJobs } from '../jobs/active-jobs.ts'
+import { findRefusals } from '../jobs/create-counted.ts'
 import { noticeMs, toJobItem } from '../jobs/job-row.ts'
 import { insertJobs } from '../jobs/jobs.sql.ts'
 import { memberItem } from './items.ts'
@@ -34,7 +35,7 @@ export function createDependent(
     const counted = activeJobsMax === null ? null : await lockRoom(queries, { tenantId, activeJobsMax })
     if (counted?.room === 0) return refuseActiveJobs(counted.used)
     const { count } = await queries.query(insertJobs, [`[${toJobItem(job)}]`, noticeMs])
-    if (count === 0) return 'key_taken'
+    if (count === 0) return (await findRefusals(queries, [job], new Set())).get(jobId)!
     if (counted !== null) await addActiveJobs(queries, tenantId, 1)
     await writeGraph(queries, plan)
     return 'created'

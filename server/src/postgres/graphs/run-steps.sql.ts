@@ -1,5 +1,6 @@
 // The statements that find, lock and prune graph runs. The statements that advance a run are in advance-runs.sql.ts.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { isOfUndeletedTenant } from '../sql/deleted-tenants.ts'
 
 /** Runs with notes of a tenant, each with its oldest note: from key to key of the index, and not from note to note. */
 const notedRuns = (bounds: Fragment, isPassed: Fragment): Fragment => fragment`
@@ -93,6 +94,12 @@ export const lockRuns = sql('lockRuns')`
 /** The same for a single run of a tenant, for callers that must have it: waits for the lock. */
 export const lockRun = sql('lockRun')`
   SELECT ${columns} FROM graph_runs WHERE run_id = $1 AND tenant_id = $2 FOR UPDATE`
+
+/** The same, unless its tenant is deleted. */
+export const lockRunToResume = sql('lockRunToResume')`
+  SELECT ${columns}
+  FROM graph_runs
+  WHERE run_id = $1 AND tenant_id = $2 AND ${isOfUndeletedTenant(fragment`tenant_id`)} FOR UPDATE`
 
 export const selectPlans = sql('selectPlans')`
   SELECT run_id, job_ids, roles, versions, execution_ids, edges

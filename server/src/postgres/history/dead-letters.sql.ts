@@ -112,6 +112,7 @@ export const selectDueLetters = sql('selectDueLetters')`
   SELECT tenant_id, execution_id
   FROM dead_letters
   WHERE redrive_at <= (SELECT clock_timestamp())
+    AND tenant_id <> ALL (ARRAY(SELECT gone.tenant_id FROM deleted_tenants gone))
   ORDER BY redrive_at LIMIT $1`
 
 export const discardDeadLetter = sql('discardDeadLetter')`

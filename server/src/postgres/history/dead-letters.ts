@@ -86,8 +86,9 @@ export class PostgresDeadLetters implements DeadLetters {
       )
       const jobDeleted = found.filter((row) => deleted.has(row.job_id)).map((row) => row.execution_id)
       if (jobDeleted.length > 0) await queries.query(statements.stopRedrives, [tenantId, jobDeleted])
-      // A letter that came since we looked has a job that is not locked.
-      const wanted = found.filter((row) => !deleted.has(row.job_id)).map((row) => row.execution_id)
+      // A letter that came since we looked has a job that is not locked, and so has one of a deleted tenant.
+      const usable = new Set(locked.rows.map((row) => row.job_id).filter((jobId) => !deleted.has(jobId)))
+      const wanted = found.filter((row) => usable.has(row.job_id)).map((row) => row.execution_id)
       const { rows } = await queries.query<ClaimedRow>(statements.takeDeadLetters, [tenantId, wanted])
       const taken = new Map(rows.map((row) => [row.execution_id, row]))
       const redriven = letters.flatMap(({ executionId, newExecutionId, lane }) => {

@@ -4,7 +4,7 @@ import type { CreateOutcome, NewJob } from '../../ports/jobs.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { addActiveJobs, lockRoom, refuseActiveJobs } from './active-jobs.ts'
 import { noticeMs } from './job-row.ts'
-import { insertJobs } from './jobs.sql.ts'
+import { insertJobs, selectDeletedTenants } from './jobs.sql.ts'
 
 export interface CountedCreate {
   job: NewJob
@@ -29,6 +29,22 @@ export async function createCounted(
   return items.map(async (item) => (await written.get(item.job.tenantId)!).get(item)!)
 }
 
+/** Why jobs were not inserted, by job: mostly none. */
+export async function findRefusals(
+  queries: Queries,
+  jobs: readonly NewJob[],
+  made: ReadonlySet<string>,
+): Promise<Map<string, 'key_taken' | 'tenant_deleted'>> {
+  const refused = jobs.filter(({ jobId }) => !made.has(jobId))
+  if (refused.length === 0) return new Map()
+  const tenantIds = [...new Set(refused.map(({ tenantId }) => tenantId))]
+  const { rows } = await queries.query<{ tenant_id: string }>(selectDeletedTenants, [tenantIds])
+  const deleted = new Set(rows.map((row) => row.tenant_id))
+  return new Map(
+    refused.map(({ jobId, tenantId }) => [jobId, deleted.has(tenantId) ? 'tenant_deleted' : 'key_taken']),
+  )
+}
+
 async function createOfTenant(queries: Queries, tenantId: string, items: readonly CountedCreate[]) {
   const activeJobsMax = Math.min(...items.map(({ limit }) => limit))
   const outcomes = new Map<CountedCreate, CreateOutcome>()
@@ -44,7 +60,12 @@ async function createOfTenant(queries: Queries, tenantId: string, items: readonl
       noticeMs,
     ])
     const ids = new Set(rows.map((row) => row.job_id))
-    for (const item of some) outcomes.set(item, ids.has(item.job.jobId) ? 'created' : 'key_taken')
+    const refusals = await findRefusals(
+      queries,
+      some.map(({ job }) => job),
+      ids,
+    )
+    for (const item of some) outcomes.set(item, refusals.get(item.job.jobId) ?? 'created')
     made += rows.length
   }
   for (const item of rest) outcomes.set(item, refuseActiveJobs(counted.used + made))

@@ -2,6 +2,7 @@
 // change it in change-job.sql.ts.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { boundedPage, pageIds, pickedCount } from '../sql/bounded-page.ts'
+import { isOfUndeletedTenant } from '../sql/deleted-tenants.ts'
 import {
   currentVersions,
   isOnceUnderWay,
@@ -14,12 +15,13 @@ import { columnsOf, insertLive } from '../sql/insert.ts'
 import { jobItem } from './items.ts'
 
 // Inserts many at once: concurrent creates are committed together. A job with a key that is already taken is not in the
-// answer, and nothing of it is written.
+// answer, nor is one of a deleted tenant, and nothing of either is written.
 export const insertJobs = sql('insertJobs')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT item.*, from_ms(item.created_ms) AS created_at, from_ms(item.slot_ms) AS slot_at,
       from_ms(item.due_ms) AS due_at, from_ms(item.first_slot_ms) AS first_slot
     FROM json_to_recordset($1::json) AS item(${jobItem.columns})
+    WHERE ${isOfUndeletedTenant(fragment`item.tenant_id`)}
   ), job AS (
     INSERT INTO jobs (
       job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by
@@ -93,6 +95,10 @@ export const insertJobs = sql('insertJobs')`
   )
   SELECT job_id
   FROM job`
+
+/** Of these tenants ($1) the deleted ones: asked when a job was not inserted. */
+export const selectDeletedTenants = sql('selectDeletedTenants')`
+  SELECT tenant_id FROM deleted_tenants WHERE tenant_id = ANY ($1::uuid[])`
 
 const columnsWith = (execution: Fragment) => fragment`
   j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at,
@@ -210,8 +216,11 @@ export const selectQuiet = sql('selectQuiet')`
     AND NOT EXISTS (SELECT FROM live l WHERE l.job_id = c.job_id AND l.state = 'blocked' OFFSET 0)
     AND NOT EXISTS (SELECT FROM batches b WHERE b.job_ids @> ARRAY[c.job_id] OFFSET 0)`
 
+// Not of deleted tenants. Of a tenant that was restored, slots up to then are skipped.
 export const selectResumable = sql('selectResumable')`
-  SELECT tenant_id, job_id, resume_at AS until
-  FROM jobs
-  WHERE resume_at <= (SELECT clock_timestamp())
-  ORDER BY resume_at LIMIT $1`
+  SELECT j.tenant_id, j.job_id, j.resume_at AS until,
+    greatest(j.resume_at, (SELECT t.restored_at FROM tenants t WHERE t.tenant_id = j.tenant_id)) AS at
+  FROM jobs j
+  WHERE j.resume_at <= (SELECT clock_timestamp())
+    AND j.tenant_id <> ALL (ARRAY(SELECT gone.tenant_id FROM deleted_tenants gone))
+  ORDER BY j.resume_at LIMIT $1`

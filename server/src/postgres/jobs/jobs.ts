@@ -32,7 +32,7 @@ import { createDependent } from '../graphs/job-graph.ts'
 import { type LiveClaimRow, type SingleRow, toClaimedLive, toClaimedSingle } from '../queue/claim-rows.ts'
 import type { WireOf } from '../sql/item.ts'
 import { changeJob } from './change-job.ts'
-import { type CountedCreate, createCounted } from './create-counted.ts'
+import { type CountedCreate, createCounted, findRefusals } from './create-counted.ts'
 import { backfillItem, jobKeyItem, type triggerItem } from './items.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
@@ -44,7 +44,7 @@ const searchedMax = 25_000
 /** Larger groups do not get faster, and their first item waits longer. */
 const groupLimits = { itemsMax: 200, weightMax: 4 * 1024 * 1024, waitingMax: 10_000 }
 
-type Created = 'created' | 'key_taken'
+type Created = 'created' | 'key_taken' | 'tenant_deleted'
 
 interface Trigger {
   order: TriggerOrder
@@ -101,7 +101,12 @@ export class PostgresJobs implements Jobs {
       this.#database.query<{ job_id: string }>(statements.insertJobs, values),
     )
     const made = new Set(rows.map((row) => row.job_id))
-    return items.map(({ job }) => (made.has(job.jobId) ? 'created' : 'key_taken'))
+    const refusals = await findRefusals(
+      this.#database,
+      items.map(({ job }) => job),
+      made,
+    )
+    return items.map(({ job }) => refusals.get(job.jobId) ?? 'created')
   }
 
   async get(tenantId: string, jobId: string) {

@@ -39,11 +39,13 @@ export const cancelOperation = sql('cancelOperation')`
   WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING'
   RETURNING kind`
 
-/** An operation locked by another process is already being worked on. */
+/** An operation locked by another process is already being worked on. None of a deleted tenant goes on. */
 export const takeOperation = sql('takeOperation')`
   SELECT ${columns}
   FROM operations
-  WHERE status = 'RUNNING' AND next_at <= (SELECT clock_timestamp())
+  WHERE status = 'RUNNING'
+    AND next_at <= (SELECT clock_timestamp())
+    AND tenant_id <> ALL (ARRAY(SELECT gone.tenant_id FROM deleted_tenants gone))
   ORDER BY next_at, operation_id LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 export const advanceOperation = sql('advanceOperation')`
@@ -74,11 +76,13 @@ export const delayOperation = sql('delayOperation')`
 export const selectNextOperation = sql('selectNextOperation')`
   SELECT min(next_at) AS at FROM operations WHERE status = 'RUNNING'`
 
+/** But for the operations that a deleted tenant still names. */
 export const pruneOperations = sql('pruneOperations')`
   DELETE FROM operations
   WHERE operation_id = ANY (ARRAY(
     SELECT operation_id
     FROM operations
     WHERE finished_at < clock_timestamp() - make_interval(days => $1)
+      AND operation_id <> ALL (ARRAY(SELECT work.operation_id FROM tenant_work work))
     ORDER BY finished_at LIMIT $2
   ))`

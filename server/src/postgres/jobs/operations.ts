@@ -7,6 +7,7 @@ import {
   operationDaysKept,
   operationFailuresMax,
   operationsMax,
+  type SteppedOperation,
 } from '../../domain/jobs/operation.ts'
 import { lastId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
@@ -95,7 +96,7 @@ export class PostgresOperations implements Operations {
           const { rows } = await queries.query<OperationRow>(statements.takeOperation, [])
           if (rows[0] === undefined) return null
           taken = rows[0].operation_id
-          const progress = await work(toOperation(rows[0]), storesOn(within(queries)))
+          const progress = await work(toOperation(rows[0]) as SteppedOperation, storesOn(within(queries)))
           const { done, skipped, after, waitMs, error = null } = progress
           const values = [taken, done, skipped, after, waitMs, error]
           const moved = await queries.query<OperationRow>(statements.advanceOperation, values)

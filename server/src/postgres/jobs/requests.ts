@@ -13,6 +13,7 @@ import type {
   WriteStores,
 } from '../../ports/requests.ts'
 import { PostgresApiKeys } from '../access/api-keys.ts'
+import { PostgresTenantEnds } from '../access/tenant-ends.ts'
 import { PostgresTenantRoom } from '../access/tenant-room.ts'
 import { PostgresTenants } from '../access/tenants.ts'
 import { PostgresTiers } from '../access/tiers.ts'
@@ -39,6 +40,7 @@ export function storesOn(database: Transactions): WriteStores {
     deadLetters: new PostgresDeadLetters(database),
     operations: new PostgresOperations(database),
     tenants: new PostgresTenants(database),
+    tenantEnds: new PostgresTenantEnds(database),
     tiers: new PostgresTiers(database),
     tenantRoom: new PostgresTenantRoom(database),
     apiKeys: new PostgresApiKeys(database),

@@ -1,5 +1,6 @@
 // The statements that trigger a job: one execution now, many at once, or a backfill of past slots.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
+import { isOfUndeletedTenant } from '../sql/deleted-tenants.ts'
 import { deadlineAfter } from '../sql/ending.ts'
 import {
   claimedSingle,
@@ -14,11 +15,12 @@ import {
 import { columnsOf, insertLive } from '../sql/insert.ts'
 import { backfillItem, batchItem, jobKeyItem, triggerItem } from './items.ts'
 
-/** Fires wait while a trigger decides, and the other way round. In the order of ids, as everywhere. */
+/** Fires wait while a trigger decides, and the other way round. In the order of ids, as everywhere. Not of a deleted tenant. */
 export const lockJobs = sql('lockJobs')`
   SELECT c.tenant_id, c.job_id, c.status
   FROM json_to_recordset($1::json) AS asked(${jobKeyItem.columns})
   JOIN cursors c ON c.job_id = asked.job_id AND c.tenant_id = asked.tenant_id
+  WHERE ${isOfUndeletedTenant(fragment`c.tenant_id`)}
   ORDER BY c.job_id FOR NO KEY UPDATE OF c`
 
 // Returns the locked jobs, and passes them to `insertTriggers`, which is sent right behind it and triggers these. The
@@ -36,6 +38,7 @@ const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
     SELECT c.tenant_id, c.job_id, c.status
     FROM asked
     JOIN cursors c ON c.job_id = asked.job_id AND c.tenant_id = asked.tenant_id
+    WHERE ${isOfUndeletedTenant(fragment`c.tenant_id`)}
     ORDER BY c.job_id FOR NO KEY UPDATE OF c ${wait}
   ), told AS MATERIALIZED (
     SELECT set_config('carillon.triggered', coalesce(array_agg(locked.job_id), '{}')::text, true)

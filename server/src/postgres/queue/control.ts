@@ -73,7 +73,8 @@ export class PostgresControl implements Control {
       const locked = await queries.query<{ status: JobStatus }>(lockJobs, [
         jobKeyItem.encode([{ tenantId, jobId }]),
       ])
-      if (locked.rows[0]?.status === 'DELETED') return { kind: 'job_deleted' }
+      const { status = 'DELETED' } = locked.rows[0] ?? {}
+      if (status === 'DELETED') return { kind: 'job_deleted' }
       const payload = await takePayload(queries, order, original)
       const item = {
         executionId: order.newExecutionId,

@@ -1,6 +1,7 @@
 // The statements of the scheduler around a fire: load cursors, take changes, lock cursors, claim on insert. The fire
 // itself is in fire-slots.sql.ts.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { isOfUndeletedTenant } from '../sql/deleted-tenants.ts'
 import { calendarsOfVersion, firstRank, isLimited } from '../sql/fragments.ts'
 import { cursorItem } from './items.ts'
 
@@ -68,12 +69,12 @@ export const loadNoted = sql('loadNoted')`
 // First the lock, then the decision in a separate statement, which sees everything that was committed under the lock
 // before: the snapshot of a single statement could be older than its locks, and miss a trigger.
 // Returns the jobs that it could not lock, mostly none, and passes them to `fireFast`, which is sent right behind it
-// without waiting for the answer.
+// without waiting for the answer. A job of a deleted tenant is as one that others have locked: nothing of it fires.
 export const lockCursors = sql('lockCursors')`
   WITH locked AS MATERIALIZED (
     SELECT c.job_id
     FROM cursors c
-    WHERE c.job_id = ANY ($1::uuid[])
+    WHERE c.job_id = ANY ($1::uuid[]) AND ${isOfUndeletedTenant(fragment`c.tenant_id`)}
     ORDER BY c.job_id FOR NO KEY UPDATE OF c SKIP LOCKED
   )
   SELECT set_config('carillon.unlocked', coalesce(array_agg(asked.job_id), '{}')::text, true) AS unlocked
@@ -105,8 +106,12 @@ export const claimFired = sql('claimFired')`
     to_ms(b.rank) AS rank_ms, b.positions::text, b.job_ids::text, b.versions::text, b.slots_ms::text,
     b.kind, b.payloads::text`
 
-/** Among jobs whose cursor could not be locked: the jobs that have no cursor at all. */
+/** Among jobs whose cursor could not be locked: the jobs that have no cursor at all, or are of a deleted tenant. */
 export const selectMissingCursors = sql('selectMissingCursors')`
   SELECT asked.job_id
   FROM json_array_elements_text($1::json) AS asked(job_id)
-  WHERE NOT EXISTS (SELECT FROM cursors c WHERE c.job_id = asked.job_id::uuid)`
+  WHERE NOT EXISTS (
+    SELECT
+    FROM cursors c
+    WHERE c.job_id = asked.job_id::uuid AND ${isOfUndeletedTenant(fragment`c.tenant_id`)}
+  )`

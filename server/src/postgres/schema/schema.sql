@@ -174,6 +174,14 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+CREATE FUNCTION fence_tenants()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  LOCK TABLE deleted_tenants IN EXCLUSIVE MODE;
+END $function$;
+
 -- ==== access ====
 
 -- The migrations that were applied, each with the checksum of its text.
@@ -239,12 +247,46 @@ CREATE TABLE tenants (
   signing_key_at timestamptz(3) DEFAULT clock_ms() NOT NULL,
   previous_signing_key bytea, -- signs beside the current key until previous_until
   previous_until timestamptz(3),
+  deleted_at timestamptz(3), -- null: it is not deleted
+  purge_at timestamptz(3), -- when the purge begins, or began, by itself or by request
+  purge_begun_at timestamptz(3), -- from then on it cannot be restored
+  purged_at timestamptz(3), -- nothing else is left of it; the name is free
+  restored_at timestamptz(3), -- the latest restore: slots of a paused job up to then are skipped
   CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id),
-  CONSTRAINT tenants_name_key UNIQUE (name),
   CONSTRAINT tenants_tier_fkey FOREIGN KEY (tier) REFERENCES tiers(tier)
 );
+CREATE UNIQUE INDEX tenants_by_name ON tenants (name) WHERE purged_at IS NULL;
+CREATE INDEX tenants_deleted ON tenants (tenant_id) WHERE deleted_at IS NOT NULL;
 ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_tenant ON tenants USING (tenant_id = acting_tenant());
+
+-- The tenants of which nothing fires. Fires and triggers read all of it: it is a fence.
+CREATE TABLE deleted_tenants (
+  tenant_id uuid NOT NULL,
+  CONSTRAINT deleted_tenants_pkey PRIMARY KEY (tenant_id),
+  CONSTRAINT deleted_tenants_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);
+ALTER TABLE deleted_tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON deleted_tenants USING (tenant_id = acting_tenant());
+
+-- The work on the end of a tenant: its jobs paused or resumed, its rows kept or purged.
+CREATE TABLE tenant_work (
+  tenant_id uuid NOT NULL,
+  stage text NOT NULL, -- stop, keep, restore or purge: see domain/tenants/tenant-end.ts
+  operation_id uuid NOT NULL, -- the operation that shows its progress
+  requested_by text NOT NULL,
+  deleted_at timestamptz(3) NOT NULL, -- by which a restore knows the pauses of the delete
+  cancel_running boolean NOT NULL,
+  after text, -- how far the stage is
+  failures integer DEFAULT 0 NOT NULL, -- steps that failed in a row
+  next_at timestamptz(3) NOT NULL,
+  CONSTRAINT tenant_work_pkey PRIMARY KEY (tenant_id),
+  CONSTRAINT tenant_work_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  CONSTRAINT tenant_work_stage_check CHECK (stage = ANY (ARRAY['stop', 'keep', 'restore', 'purge']))
+) WITH (fillfactor=50);
+CREATE INDEX tenant_work_due ON tenant_work (next_at);
+ALTER TABLE tenant_work ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON tenant_work USING (tenant_id = acting_tenant());
 
 -- API keys as hashes, with their scopes. The key itself is stored nowhere.
 CREATE TABLE api_keys (
@@ -462,9 +504,9 @@ CREATE TABLE operations (
   next_at timestamptz(3), -- when it goes on; null: it has ended
   CONSTRAINT operations_pkey PRIMARY KEY (operation_id),
   CONSTRAINT operations_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
-  CONSTRAINT operations_check CHECK ((next_at IS NOT NULL) = (status = 'RUNNING')),
+  CONSTRAINT operations_check CHECK ((next_at IS NOT NULL) = (status = 'RUNNING' AND NOT starts_with(kind, 'tenant_'))),
   CONSTRAINT operations_check1 CHECK ((finished_at IS NULL) = (status = 'RUNNING')),
-  CONSTRAINT operations_kind_check CHECK (kind = ANY (ARRAY['pause', 'resume', 'delete', 'trigger', 'redrive', 'cancel', 'backfill'])),
+  CONSTRAINT operations_kind_check CHECK (kind = ANY (ARRAY['pause', 'resume', 'delete', 'trigger', 'redrive', 'cancel', 'backfill', 'tenant_delete', 'tenant_restore', 'tenant_purge'])),
   CONSTRAINT operations_status_check CHECK (status = ANY (ARRAY['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED']))
 ) WITH (fillfactor=70);
 CREATE INDEX operations_by_tenant ON operations (tenant_id, operation_id);

@@ -20,6 +20,7 @@ import {
 import { POSTGRES_VERSIONS, useDatabase } from '../../../test/database.ts'
 import { LIVE_STATES, OUTCOMES } from '../../domain/queue/execution.ts'
 import { FORMER_STATUSES, WORKER_STATUSES } from '../../domain/queue/worker.ts'
+import { TENANT_STAGES } from '../../domain/tenants/tenant-end.ts'
 import type { Sql } from '../../lib/sql.ts'
 
 const postgres = join(import.meta.dirname, '..')
@@ -60,6 +61,7 @@ const closedSets: { table: string; column: string; values: readonly string[] }[]
   { table: 'graph_runs', column: 'kind', values: RUN_KINDS },
   { table: 'graph_runs', column: 'status', values: RUN_STATUSES },
   { table: 'dead_letters', column: 'reason', values: DEAD_REASONS },
+  { table: 'tenant_work', column: 'stage', values: TENANT_STAGES },
   { table: 'operations', column: 'kind', values: OPERATION_KINDS },
   { table: 'operations', column: 'status', values: OPERATION_STATUSES },
 ]

@@ -61,12 +61,16 @@ export function testApiKeys(name: string, setup: (t: TestContext) => Promise<Sto
       scopes: ['read', 'operate'],
       expiresAt: null,
       revokedAt: null,
-      tenant: { tenantId, tier: unlimitedTier },
+      tenant: { tenantId, tier: unlimitedTier, isDeleted: false },
     }
     assert.deepEqual(await s.apiKeys.findByHash(hashKey(keyId)), found)
     await s.tenants.change(tenantId, { tier: 'free' })
     const free = firstTiers.find(({ tier }) => tier === 'free')!
-    assert.deepEqual((await s.apiKeys.findByHash(hashKey(keyId)))!.tenant, { tenantId, tier: free })
+    assert.deepEqual((await s.apiKeys.findByHash(hashKey(keyId)))!.tenant, {
+      tenantId,
+      tier: free,
+      isDeleted: false,
+    })
     assert.equal(await s.apiKeys.findByHash(hashKey('another')), null)
   })
 

@@ -16,7 +16,8 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
   test(`${name}: there is a default tenant without limits`, async (t) => {
     const s = await setup(t)
     const { createdAt, ...rest } = (await s.tenants.get(defaultTenantId))!
-    assert.deepEqual(rest, { tenantId: defaultTenantId, name: 'default', tier: unlimitedTier })
+    const end = { deletedAt: null, purgeAt: null, purgeBegunAt: null, purgedAt: null }
+    assert.deepEqual(rest, { tenantId: defaultTenantId, name: 'default', tier: unlimitedTier, ...end })
     assert(Number.isInteger(createdAt))
   })
 

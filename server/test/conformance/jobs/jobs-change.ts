@@ -260,7 +260,8 @@ function testWrites(name: string, setup: Setup): void {
     for (const [n, job] of jobs.entries()) await change(s, job, pause(null, until[n]!))
     const due = [1, 0].map((n) => {
       const { tenantId: owner, jobId } = jobs[n]!
-      return { tenantId: owner, jobId, until: until[n] as EpochMs }
+      const at = until[n] as EpochMs
+      return { tenantId: owner, jobId, until: at, at }
     })
     assert.deepEqual(await s.jobs.findResumable(10), due)
     assert.deepEqual(await s.jobs.findResumable(1), due.slice(0, 1))
