@@ -24,7 +24,7 @@ export const jobTables: readonly TableNote[] = [
   {
     table: 'storage_usage',
     purpose:
-      'What a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.',
+      'The bytes that a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.',
     growth: 'one row a tenant with a limit',
     retention: 'for ever',
     columns: {

@@ -336,7 +336,7 @@ CREATE TABLE active_jobs (
 ALTER TABLE active_jobs ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_tenant ON active_jobs USING (tenant_id = acting_tenant());
 
--- What a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.
+-- The bytes that a tenant with a limit on storage stores besides logs. Locked for a moment by a process that draws a slice.
 CREATE TABLE storage_usage (
   tenant_id uuid NOT NULL,
   artifact_bytes bigint DEFAULT 0 NOT NULL,
