@@ -1,149 +1,24 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createVirtualWorld } from '../../../test/virtual-world.ts'
-import { handlerRoutePrefix } from '../../domain/executors/worker.ts'
-import { suspectHost } from '../../domain/queue/route.ts'
-import { epochMs } from '../../lib/time/epoch.ts'
-import type { HeldAttempt } from '../../ports/attempts.ts'
-import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
-import { type ClaimWish, LongPollClaims, parkedMax } from './long-poll-claims.ts'
-
-const tenantId = '00000000-0000-7000-8000-000000000001'
-const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
-
-/** A store of counters: how many wait on each route, and on which of them suspects do. */
-function setup() {
-  const world = createVirtualWorld()
-  const waiting = new Map<string, number>()
-  const suspects: string[] = []
-  const orders: ClaimOrder[] = []
-  const asked = { routes: 0, waiting: 0 }
-  const held = new Map<string, string>()
-  let wake = () => {}
-  let stopping = false
-  let sharing = false
-  let made = 0
-  const take = (suspect: boolean, workerId: string) => {
-    const executionId = `execution-${++made}`
-    held.set(executionId, workerId)
-    const times = { slot: epochMs(0), enqueuedAt: epochMs(0), rank: epochMs(made) }
-    const job = { jobId: 'j', version: 1, kind: 'trigger', lane: 'shared' } as const
-    const rest = { attempt: 1, losses: 0, fence: 1, idempotencyKey: null, totalDeadline: null }
-    return { executionId, ...times, ...job, ...rest, suspect, runId: null }
-  }
-  const deps = {
-    clock: world.clock,
-    timers: world.timers,
-    isStopping: () => stopping,
-    isShared: () => sharing,
-    wakeup: {
-      on: (_topic: string, listener: () => void) => {
-        wake = listener
-      },
-    },
-    routes: {
-      findWaiting: async (prefixes: readonly string[]) => {
-        asked.routes += 1
-        const routes = new Set([...waiting.keys(), ...suspects])
-        return [...routes].filter((route) => prefixes.some((prefix) => route.startsWith(prefix)))
-      },
-    },
-    attempts: {
-      find: async ([id]: readonly string[]) => {
-        const workerId = held.get(id!)
-        return workerId === undefined ? [] : [{ executionId: id, workerId } as HeldAttempt]
-      },
-    },
-    queue: {
-      waiting: async (routes: readonly string[]) => {
-        asked.waiting += 1
-        const some = routes.some((route) => (waiting.get(route) ?? 0) > 0)
-        return {
-          lanes: some ? [{ lane: 'shared', weight: 1 }] : [],
-          hosts: suspects.some((route) => routes.includes(route)) ? [suspectHost] : [],
-        }
-      },
-      claim: async (order: ClaimOrder): Promise<Claimed> => {
-        orders.push(order)
-        const live: Claimed['live'] = []
-        let room = order.lanes.reduce((sum, { count }) => sum + count, 0)
-        for (const route of order.routes) {
-          const count = Math.min(room, waiting.get(route) ?? 0)
-          room -= count
-          if (count > 0) waiting.set(route, waiting.get(route)! - count)
-          for (let i = 0; i < count; i++) live.push(take(false, order.workerId))
-        }
-        for (const { host, count } of order.hosts) {
-          const at = suspects.findIndex((route) => order.routes.includes(route))
-          if (host !== suspectHost || count === 0 || at === -1) continue
-          suspects.splice(at, 1)
-          live.push(take(true, order.workerId))
-        }
-        return { batches: [], live }
-      },
-    },
-  }
-  const desk = new LongPollClaims(deps)
-  const unclaimed: Claimed[] = []
-  const claim = (
-    workerId: string,
-    { tenantId: of = tenantId, handlers = ['a'], labels = [] as string[], ...rest }: Wish = {},
-  ) =>
-    desk.claim({
-      worker: { workerId, tenantId: of, handlers, labels },
-      operator: false,
-      limit: 10,
-      waitMs: 20_000,
-      signal: new AbortController().signal,
-      onUnclaimed: (claimed) => void unclaimed.push(claimed),
-      ...rest,
-    })
-  const enqueue = (route: string, count = 1) => {
-    waiting.set(route, (waiting.get(route) ?? 0) + count)
-    wake()
-  }
-  const stop = () => {
-    stopping = true
-  }
-  const share = () => {
-    sharing = true
-  }
-  return {
-    world,
-    deps,
-    share,
-    desk,
-    claim,
-    enqueue,
-    waiting,
-    suspects,
-    held,
-    orders,
-    asked,
-    unclaimed,
-    stop,
-    wake: () => wake(),
-  }
-}
-
-type Wish = Partial<Omit<ClaimWish, 'worker'> & ClaimWish['worker']>
-const sizeOf = ({ live }: Claimed) => live.length
+import { routeOf, setupDesk, sizeOf } from '../../../test/claim-desk.ts'
+import type { Claimed } from '../../ports/queue.ts'
+import { parkedMax } from './long-poll-claims.ts'
 
 test('an execution that waits already is claimed at once', async () => {
-  const { claim, waiting, desk } = setup()
+  const { claim, waiting, desk } = setupDesk()
   waiting.set(routeOf('a'), 3)
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 3)
   assert.equal(desk.parked, 0)
 })
 
 test('without time to wait, nothing is answered at once', async () => {
-  const { claim, asked } = setup()
+  const { claim, asked } = setupDesk()
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 0)
   assert.equal(asked.routes, 1)
 })
 
 test('a claim waits for a hint, or for the floor poll when the hint was lost', async () => {
-  const { claim, enqueue, waiting, world } = setup()
+  const { claim, enqueue, waiting, world } = setupDesk()
   const hinted = claim('w')
   await world.advance(10)
   enqueue(routeOf('a'))
@@ -161,7 +36,7 @@ test('a claim waits for a hint, or for the floor poll when the hint was lost', a
 })
 
 test('a claim is answered with nothing when its time is over, after a last look', async () => {
-  const { claim, world, desk } = setup()
+  const { claim, world, desk } = setupDesk()
   let done = false
   const waiting = claim('w', { waitMs: 2_500 }).then((claimed) => {
     done = true
@@ -175,7 +50,7 @@ test('a claim is answered with nothing when its time is over, after a last look'
 })
 
 test('a worker claims from routes of its handlers with labels that it has, and no others', async () => {
-  const { claim, waiting, orders } = setup()
+  const { claim, waiting, orders } = setupDesk()
   for (const route of [routeOf('a'), routeOf('a', 'eu,gpu'), routeOf('a', 'gpu'), routeOf('b'), routeOf('c')])
     waiting.set(route, 1)
   await claim('w', { waitMs: 0, handlers: ['a', 'c'], labels: ['gpu'] })
@@ -183,7 +58,7 @@ test('a worker claims from routes of its handlers with labels that it has, and n
 })
 
 test('the first worker to ask is served first, and one query serves all', async () => {
-  const { claim, enqueue, world, asked } = setup()
+  const { claim, enqueue, world, asked } = setupDesk()
   const answers: string[] = []
   const ask = (name: string) =>
     claim(name, { limit: 1 }).then((claimed) => answers.push(`${name} ${sizeOf(claimed)}`))
@@ -200,7 +75,7 @@ test('the first worker to ask is served first, and one query serves all', async 
 })
 
 test('a hundred workers with the same handler do not all query when there is one execution', async () => {
-  const { claim, enqueue, world, asked } = setup()
+  const { claim, enqueue, world, asked } = setupDesk()
   for (let n = 0; n < 100; n++) void claim(`w${n}`)
   await world.advance(0)
   asked.waiting = 0
@@ -211,7 +86,7 @@ test('a hundred workers with the same handler do not all query when there is one
 })
 
 test('nothing is claimed for a client that has gone; an execution claimed meanwhile is handed back', async () => {
-  const { claim, enqueue, world, deps, unclaimed, orders, desk } = setup()
+  const { claim, enqueue, world, deps, unclaimed, orders, desk } = setupDesk()
   const gone = new AbortController()
   const early = claim('w', { signal: gone.signal })
   gone.abort()
@@ -232,7 +107,7 @@ test('nothing is claimed for a client that has gone; an execution claimed meanwh
 })
 
 test('a worker has one suspect at a time, however many claims it has under way', async () => {
-  const { claim, suspects, held, enqueue, world } = setup()
+  const { claim, suspects, held, enqueue, world } = setupDesk()
   const both = [claim('w', { limit: 2 }), claim('w', { limit: 2 })]
   await world.advance(0)
   suspects.push(routeOf('a'), routeOf('a'), routeOf('a'))
@@ -248,7 +123,7 @@ test('a worker has one suspect at a time, however many claims it has under way',
 })
 
 test('a database that is away is told to all that wait, and the next claim is served', async () => {
-  const { claim, deps, waiting, desk } = setup()
+  const { claim, deps, waiting, desk } = setupDesk()
   const { findWaiting } = deps.routes
   deps.routes.findWaiting = async () => {
     throw new Error('away')
@@ -261,7 +136,7 @@ test('a database that is away is told to all that wait, and the next claim is se
 })
 
 test('a claim that fails is told to its worker alone', async () => {
-  const { claim, deps, waiting } = setup()
+  const { claim, deps, waiting } = setupDesk()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   deps.queue.claim = async (order) => {
@@ -273,13 +148,13 @@ test('a claim that fails is told to its worker alone', async () => {
 })
 
 test('a stopping server sends all away with nothing, and so does a closed desk', async () => {
-  const { claim, stop, world, enqueue, desk } = setup()
+  const { claim, stop, world, enqueue, desk } = setupDesk()
   const parked = claim('w')
   await world.advance(10)
   stop()
   enqueue(routeOf('a'))
   assert.equal(sizeOf(await parked), 0)
-  const second = setup()
+  const second = setupDesk()
   const waiting = second.claim('w')
   second.desk.close()
   assert.equal(sizeOf(await waiting), 0)
@@ -288,7 +163,7 @@ test('a stopping server sends all away with nothing, and so does a closed desk',
 })
 
 test('more claims than tenants have room for are refused for a moment, with places left for operators', async () => {
-  const { claim, desk } = setup()
+  const { claim, desk } = setupDesk()
   for (let n = 0; n < parkedMax * 0.9; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
     code: 'SERVER_FULL',
@@ -301,7 +176,7 @@ test('more claims than tenants have room for are refused for a moment, with plac
 })
 
 test('while there are other tenants, one tenant has a quarter of the waiting claims', async () => {
-  const { claim, desk, share } = setup()
+  const { claim, desk, share } = setupDesk()
   share()
   for (let n = 0; n < parkedMax / 4; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
@@ -316,7 +191,7 @@ test('while there are other tenants, one tenant has a quarter of the waiting cla
 })
 
 test('a worker that claims again gets the executions, and its claim before ends with nothing', async () => {
-  const { claim, desk, enqueue, world } = setup()
+  const { claim, desk, enqueue, world } = setupDesk()
   const former = claim('w')
   await world.advance(10)
   const latter = claim('w')
@@ -328,7 +203,7 @@ test('a worker that claims again gets the executions, and its claim before ends 
 })
 
 test('executions claimed for a worker that has claimed again meanwhile are handed back', async () => {
-  const { claim, deps, unclaimed, waiting, world } = setup()
+  const { claim, deps, unclaimed, waiting, world } = setupDesk()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   let latter: Promise<Claimed> | null = null
@@ -344,7 +219,7 @@ test('executions claimed for a worker that has claimed again meanwhile are hande
 })
 
 test('a full worker is not asked about again before a second is over, unless it reports', async () => {
-  const { claim, deps, desk, waiting, world, wake } = setup()
+  const { claim, deps, desk, waiting, world, wake } = setupDesk()
   waiting.set(routeOf('a'), 5)
   const { claim: take } = deps.queue
   let asked = 0
@@ -369,7 +244,7 @@ test('a full worker is not asked about again before a second is over, unless it 
 })
 
 test('a report that comes while the store counts is not missed', async () => {
-  const { claim, deps, desk, waiting, world } = setup()
+  const { claim, deps, desk, waiting, world } = setupDesk()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   let isFull = true

@@ -1,7 +1,8 @@
 // Holds claims of SDK workers until there is something to run. One query serves all waiting claims: it finds the routes
-// of their handlers that have work, then each worker that could take it claims, in order of arrival. Nothing held here
-// would be missed by another process: claimed executions are held in the store, under the worker's name.
-import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.ts'
+// of their handlers that have work, then each worker that could take it claims: tenants in turn (claim-turns.ts), the
+// workers of a tenant in order of arrival. Nothing held here would be missed by another process: claimed executions are
+// held in the store, under the worker's name.
+import { handlerRoutePrefix, hasLabelsFor, tenantOfRoute } from '../../domain/executors/worker.ts'
 import { suspectHost } from '../../domain/queue/route.ts'
 import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
 import type { Attempts } from '../../ports/attempts.ts'
@@ -11,6 +12,7 @@ import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { takePlace } from '../http/take-place.ts'
+import { ClaimTurns, groupsInTurn } from './claim-turns.ts'
 import { SuspectsInFlight } from './suspects-in-flight.ts'
 
 export interface LongPollDeps {
@@ -45,7 +47,9 @@ export const parkedMax = 12_000
 const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
 const handsMax = 4
-const prefixesPerLook = 2_000
+const prefixesPerQuery = 2_000
+/** Claims in one look before it is cut short for tenants that came, or have work, since it began. */
+const claimsPerLookMin = 32
 /** Maximum sets of labels that are queried for each handler. */
 const routesPerHandlerMax = 200
 /** Routes in one claim; of more, it is another part's turn each time. */
@@ -57,7 +61,7 @@ const nothing: Claimed = { batches: [], live: [] }
 interface Parked {
   wish: ClaimWish
   place: Place
-  /** Grows with each arrival. */
+  /** Grows with each arrival, and with each claim that found nothing although something waited. */
   arrival: number
   prefixes: readonly string[]
   labels: ReadonlySet<string>
@@ -70,9 +74,12 @@ interface Parked {
 
 /** One look at all that is parked. */
 interface Look {
-  routes: ReadonlyMap<string, readonly string[]>
+  /** The routes that have something, by their prefix. */
+  routes: Map<string, string[]>
   /** Sets of routes in which nothing is left. */
   empty: Set<string>
+  /** Claims sent to the store. */
+  claims: number
 }
 
 export class LongPollClaims {
@@ -83,8 +90,8 @@ export class LongPollClaims {
   /** The same by worker: each has one. */
   readonly #byWorker = new Map<string, Parked>()
   readonly #shares: TenantShares
-  /** The same by the prefixes of their routes: a look has nothing to do with the others. */
-  readonly #byPrefix = new Map<string, Set<Parked>>()
+  /** The same by tenant and by the prefixes of their routes: a look has nothing to do with the others. */
+  readonly #byTenant = new Map<string, Map<string, Set<Parked>>>()
   /** By worker with a parked claim: it was full, and is not asked about before this time or until it reports. */
   readonly #fullUntilMs = new Map<string, number>()
   /** Claims under way. */
@@ -95,6 +102,7 @@ export class LongPollClaims {
   #isClosed = false
   #timer: Timer | null = null
   #turn = 0
+  #looks = 0
 
   constructor(deps: LongPollDeps) {
     this.#deps = deps
@@ -182,36 +190,48 @@ export class LongPollClaims {
       return
     }
     try {
-      const look: Look = { routes: await this.#findRoutes(), empty: new Set() }
-      const waiting = this.#parkedFor(look).values()
-      const serve = async () => {
-        for (const parked of waiting) await this.#serve(parked, look)
+      const look: Look = { routes: new Map(), empty: new Set(), claims: 0 }
+      const turn = this.#looks++
+      for (const prefixes of groupsInTurn(this.#byTenant.values(), { groupMax: prefixesPerQuery, turn })) {
+        await this.#serveAll(await this.#findRoutes(prefixes, look), look)
+        if (this.#lookAgain && this.#byTenant.size > 1) break
       }
-      await Promise.all(Array.from({ length: handsMax }, serve))
     } catch (error) {
       for (const parked of group) this.#refuse(parked, error)
     }
     for (const parked of group) if (parked.untilMs <= nowMs) this.#settle(parked, nothing)
   }
 
-  /** The routes that have something, by their prefix. */
-  async #findRoutes(): Promise<Map<string, string[]>> {
-    const prefixes = [...this.#byPrefix.keys()]
-    const found = new Map<string, string[]>()
-    for (let at = 0; at < prefixes.length; at += prefixesPerLook) {
-      const some = prefixes.slice(at, at + prefixesPerLook)
-      for (const route of await this.#deps.routes.findWaiting(some, routesPerHandlerMax)) {
-        const prefix = route.slice(0, route.lastIndexOf(' ') + 1)
-        found.set(prefix, [...(found.get(prefix) ?? []), route])
+  /** Returns the claims that could be served, in order of arrival. */
+  async #findRoutes(prefixes: readonly string[], { routes }: Look): Promise<Parked[]> {
+    const found = new Set<Parked>()
+    for (const route of await this.#deps.routes.findWaiting(prefixes, routesPerHandlerMax)) {
+      const prefix = route.slice(0, route.lastIndexOf(' ') + 1)
+      const known = routes.get(prefix)
+      if (known !== undefined) {
+        known.push(route)
+        continue
       }
+      routes.set(prefix, [route])
+      for (const parked of this.#byTenant.get(tenantOfRoute(route))?.get(prefix) ?? []) found.add(parked)
     }
-    return found
+    return [...found].toSorted((a, b) => a.arrival - b.arrival)
   }
 
-  /** The claims that could be served, in order of arrival. */
-  #parkedFor({ routes }: Look): Parked[] {
-    const found = new Set([...routes.keys()].flatMap((prefix) => [...(this.#byPrefix.get(prefix) ?? [])]))
-    return [...found].toSorted((a, b) => a.arrival - b.arrival)
+  async #serveAll(claims: readonly Parked[], look: Look): Promise<void> {
+    const turns = new ClaimTurns(claims, ({ wish }) => wish.worker.tenantId)
+    // Of a look that serves thousands of workers of a tenant, others must not wait for the end.
+    const isCutShort = () =>
+      look.claims >= claimsPerLookMin && this.#lookAgain && turns.waitingTenants < this.#byTenant.size
+    const serve = async () => {
+      while (!isCutShort()) {
+        const turn = turns.next()
+        if (turn === null) return
+        await this.#serve(turn.claim, look)
+        turn.leave()
+      }
+    }
+    await Promise.all(Array.from({ length: handsMax }, serve))
   }
 
   async #serve(parked: Parked, look: Look): Promise<void> {
@@ -222,12 +242,14 @@ export class LongPollClaims {
     // Of a hundred workers with the same handler, the ones that come too late need not query one by one.
     if (routes.length === 0 || look.empty.has(key) || !this.#parked.has(parked)) return
     parked.hasRoom = false
+    look.claims += 1
     this.#serving.add(parked)
     try {
       const claimed = await this.#claim(parked.wish, routes)
       if (claimed === 'empty') look.empty.add(key)
       else if (claimed.batches.length + claimed.live.length > 0) this.#hand(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
+      else parked.arrival = this.#arrivals++
     } catch (error) {
       this.#refuse(parked, error)
     } finally {
@@ -300,9 +322,12 @@ export class LongPollClaims {
   #park(parked: Parked): void {
     this.#parked.add(parked)
     this.#byWorker.set(parked.wish.worker.workerId, parked)
+    const { tenantId } = parked.wish.worker
+    const byPrefix = this.#byTenant.get(tenantId) ?? new Map<string, Set<Parked>>()
+    this.#byTenant.set(tenantId, byPrefix)
     for (const prefix of parked.prefixes) {
-      const waiting = this.#byPrefix.get(prefix)
-      if (waiting === undefined) this.#byPrefix.set(prefix, new Set([parked]))
+      const waiting = byPrefix.get(prefix)
+      if (waiting === undefined) byPrefix.set(prefix, new Set([parked]))
       else waiting.add(parked)
     }
   }
@@ -313,11 +338,14 @@ export class LongPollClaims {
     parked.place.leave()
     this.#byWorker.delete(parked.wish.worker.workerId)
     this.#fullUntilMs.delete(parked.wish.worker.workerId)
+    const { tenantId } = parked.wish.worker
+    const byPrefix = this.#byTenant.get(tenantId)!
     for (const prefix of parked.prefixes) {
-      const waiting = this.#byPrefix.get(prefix)
+      const waiting = byPrefix.get(prefix)
       waiting?.delete(parked)
-      if (waiting?.size === 0) this.#byPrefix.delete(prefix)
+      if (waiting?.size === 0) byPrefix.delete(prefix)
     }
+    if (byPrefix.size === 0) this.#byTenant.delete(tenantId)
     return true
   }
 }

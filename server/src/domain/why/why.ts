@@ -27,7 +27,7 @@ export interface NowFacts {
   /** Workers that are alive and may take executions of the job. */
   workers: {
     count: number
-    free: number
+    hasRoom: boolean
     /** Executions of the tenant that they run, if they leave it no place while other tenants have jobs; null: they do. */
     shareHeld: number | null
   }
@@ -96,7 +96,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
-  const { count, free, shareHeld } = facts.workers
+  const { count, hasRoom, shareHeld } = facts.workers
   if (count === 0) {
     return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
@@ -112,7 +112,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     const busy = `its target ${shorten(hostOfKey(one.host))} has the maximum number of concurrent calls`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
-  if (free <= 0) {
+  if (!hasRoom) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
     return told(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
   }
