@@ -37,12 +37,11 @@ test(
     const { evil, client, assertUnhurt } = await setupScene(t, { evilTier: 'pro' })
     const jobId = await evil.createTriggered('http://127.0.0.1:9/')
     let edits = 0
+    const headers = { 'content-type': 'application/json', 'if-match': '*' }
     const editing = startLoops(editLoops, async () => {
-      edits += 1
-      const body = {
-        execution: { callback_url: 'http://127.0.0.1:9/', payload: `${edits} ${'x'.repeat(9_000)}` },
-      }
-      await evil.call('PATCH', `/jobs/${jobId}`, body)
+      const payload = `${edits++} ${'x'.repeat(9_000)}`
+      const body = JSON.stringify({ execution: { callback_url: 'http://127.0.0.1:9/', payload } })
+      await evil.send(`/jobs/${jobId}`, { method: 'PATCH', headers, body })
     })
     cleanUp(t, () => editing[Symbol.asyncDispose]())
     const uploads: number[] = []
