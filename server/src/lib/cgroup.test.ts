@@ -37,6 +37,12 @@ test('the group of an attempt has limits for all of its processes together', asy
   assert.equal(await textOf(attempt, 'cgroup.procs'), '17')
 })
 
+test('a server in the group that a service manager made for it has the groups of commands beside it', async (t) => {
+  const { own, attempt, textOf } = await setup(t, [...plain, ...limited])
+  openCgroupIn(join(own, 'carillon-server'), 'commands')!.make('attempt', limits)
+  assert.equal(await textOf(attempt, 'pids.max'), '1024')
+})
+
 test('where the kernel gives no limits, groups are made without them', async (t) => {
   const { own, attempt, textOf } = await setup(t, plain)
   const group = openCgroupIn(own, 'commands')!.make('attempt', limits)!

@@ -41,12 +41,12 @@ const ownGroupName = 'carillon-server'
 /** Below the group of this process. Null: there are no groups, or we may not make any. One that exists is opened. */
 export function openCgroup(name: string): Cgroup | null {
   const own = findOwn()
-  if (own === null) return null
-  return openCgroupIn(basename(own) === ownGroupName ? dirname(own) : own, name)
+  return own === null ? null : openCgroupIn(own, name)
 }
 
-/** Limits for its groups are set where that is allowed: not where processes are in `parent` itself. */
-export function openCgroupIn(parent: string, name: string): Cgroup | null {
+/** The same, below the group of this directory. */
+export function openCgroupIn(own: string, name: string): Cgroup | null {
+  const parent = basename(own) === ownGroupName ? dirname(own) : own
   const group = makeIn(parent, name)
   if (group !== null) for (const directory of [parent, join(parent, name)]) allowLimits(directory)
   return group
