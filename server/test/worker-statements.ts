@@ -11,6 +11,8 @@ import type { HotStatement } from './hot-statements.ts'
 const tenant = `SELECT '${defaultTenantId}'::uuid`
 const page = ['SELECT 10000', 'SELECT 1000', `SELECT '${firstId}'::uuid`, 'SELECT NULL', 'SELECT 2097152']
 const pageTypes = 'float8, int, uuid, text, bigint'
+const wanted = ['SELECT 10000', tenant, `SELECT 'worker'`, `SELECT 'report'`, `SELECT '{eu}'`]
+const wantedTypes = 'float8, uuid, text, text, text[]'
 
 export const workerStatementsToPlan: HotStatement[] = [
   ...[lockRoomyWorker, selectRoom].map((statement) => ({
@@ -26,11 +28,17 @@ export const workerStatementsToPlan: HotStatement[] = [
     ],
     types: 'text[], int',
   },
-  ...[workerStatements.selectAllWorkers, workerStatements.selectOwnWorkers].map((statement) => ({
-    statement,
-    values: page,
-    types: pageTypes,
-  })),
+  { statement: workerStatements.selectAllWorkers, values: page, types: pageTypes },
+  {
+    statement: workerStatements.selectRunners,
+    values: [...wanted, 'SELECT 50'],
+    types: `${wantedTypes}, bigint`,
+  },
+  {
+    statement: workerStatements.findRunner,
+    values: [...wanted, 'SELECT true'],
+    types: `${wantedTypes}, boolean`,
+  },
   {
     statement: workerStatements.selectTenantWorkers,
     values: [...page, tenant],

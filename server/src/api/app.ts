@@ -41,6 +41,7 @@ import { redriveRoutes } from './executions/redrive.ts'
 import { graphRunRoutes } from './graphs/graph-runs.ts'
 import { boundAnswers } from './http/answer-bytes.ts'
 import { createBaseApp } from './http/base-app.ts'
+import { boundBodies } from './http/body-bytes.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
@@ -115,6 +116,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.addSchema(Problem)
   const isShared = () => census.isShared()
   boundAnswers(app, { isShared })
+  boundBodies(app, { isShared })
   await app.register(swagger, openapiOptions(deps.health.version))
   await app.register(async (open) => {
     healthRoutes(open, deps.health)
@@ -128,7 +130,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(
     async (v1) => {
       guardByToken(v1, { ...deps, isShared })
-      actFor(v1, ({ attemptOf }) => attemptOf.tenantId)
+      actFor(v1, ({ attemptOf: { tenantId } }) => ({ tenantId, operator: false }))
       attemptWordRoutes(v1, withDefinitions)
     },
     { prefix: '/api/v1' },
@@ -167,7 +169,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
         refuseDeletedTenant(request)
       })
       v1.addHook('preValidation', refuseDeleteBody)
-      actFor(v1, ({ tenantId }) => tenantId)
+      actFor(v1, ({ caller }) => caller)
       jobRoutes(v1, withLanes)
       await v1.register(async (changes) => jobChangeRoutes(changes, withLanes))
       jobByKeyRoutes(v1, withLanes)

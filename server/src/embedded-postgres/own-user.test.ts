@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { chown, link, lstat, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import test, { type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { cleanUp } from '../../test/cleanup.ts'
 import { makeTemporaryDir } from '../../test/data-dir.ts'
+import { rootTest } from '../../test/root-test.ts'
 import { findListed, type SystemUser, thisSystem } from '../lib/system-users.ts'
 import { realTimers } from '../lib/time/timers.ts'
 import { postgresHandedOver, postgresUserUnnamed } from '../telemetry/events.ts'
@@ -21,8 +22,6 @@ import { chooseUser } from './system-user.ts'
 
 const deps = { clock: { monotonicMs: () => performance.now() }, timers: realTimers }
 const stranger = join(import.meta.dirname, '../../test/embedded-stranger.ts')
-const asRoot = process.getuid!() === 0 && process.platform === 'linux'
-const rootTest = asRoot ? test : () => {}
 
 async function setup(t: TestContext) {
   const dataDir = await makeTemporaryDir('carillon-user-')

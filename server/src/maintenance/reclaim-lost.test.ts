@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../test/cleanup.ts'
+import { listWorkers } from '../../test/list-workers.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { MemoryWorkers } from '../../testing/memory-store/workers.ts'
 import { workerBeatMs } from '../domain/queue/worker.ts'
@@ -38,7 +39,7 @@ test('a worker that stops beating is gone after the lease, and no later than 15 
   const dying = startWorker()
   startWorker()
   await world.advance(60_000)
-  assert.equal((await workers.list({ tenantId: null })).length, 2)
+  assert.equal((await listWorkers(workers, { tenantId: null })).length, 2)
   await dying[Symbol.asyncDispose]()
   await world.advance(6_000)
   assert.equal((await workers.watch()).length, 2)
@@ -53,9 +54,9 @@ test('a living worker is never reclaimed, however long it runs', async (t) => {
   const { world, workers, startWorker } = setup(t)
   startWorker()
   await world.advance(1)
-  const [first] = await workers.list({ tenantId: null })
+  const [first] = await listWorkers(workers, { tenantId: null })
   await world.advance(3_600_000)
-  assert.equal((await workers.list({ tenantId: null }))[0]!.workerId, first!.workerId)
+  assert.equal((await listWorkers(workers, { tenantId: null }))[0]!.workerId, first!.workerId)
 })
 
 test('many dead workers are reclaimed in several steps, between which the others are watched', async () => {

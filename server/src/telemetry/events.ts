@@ -74,6 +74,8 @@ export const targetRefused = defineEvent<{ tenantId: string; host: string; addre
   'target.refused',
 )
 /** The process (EMFILE) or the machine (ENFILE) has none left. At most once a minute. */
+/** A statement found no room on the disk of the database; at most once a minute. */
+export const diskFull = defineEvent<object>('disk.full')
 export const filesExhausted = defineEvent<{ code: string; openFilesMax: number }>('files.exhausted')
 export const workerRegistered = defineEvent<{ workerId: string }>('worker.registered')
 export const workerLeaseLost = defineEvent<{ workerId: string }>('worker.lease_lost')

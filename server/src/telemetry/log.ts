@@ -94,6 +94,11 @@ export function startLog(options: LogOptions): Disposable {
     'no file descriptor is left: calls fail and clients are turned away; raise the limit of open files (ulimit -n, LimitNOFILE)',
   )
   on(
+    events.diskFull,
+    'error',
+    'the disk of the database is full: writes are refused until there is room again',
+  )
+  on(
     events.targetRefused,
     'info',
     'a target with a private address was refused (CARILLON_ALLOW_PRIVATE_TARGETS)',

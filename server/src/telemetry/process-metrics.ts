@@ -39,6 +39,12 @@ export class ProcessMetrics implements Disposable {
       labelNames: ['loop'],
       registers,
     })
+    const diskFull = new Counter({
+      name: 'carillon_disk_full_total',
+      help: 'Minutes in which the database refused a statement because its disk is full.',
+      registers,
+    })
+    this.#subscriptions.use(events.diskFull.subscribe(() => diskFull.inc()))
     this.#subscriptions.use(events.workerReclaimed.subscribe(() => deaths.inc()))
     this.#subscriptions.use(events.loopFailed.subscribe(({ loop }) => failures.inc({ loop })))
   }

@@ -7,6 +7,7 @@ import { withDirectDispatch } from '../api/jobs/trigger-now.ts'
 import type { Config } from '../config/read.ts'
 import type { Role } from '../domain/role.ts'
 import type { RowSecurityOff } from '../domain/tenants/row-security.ts'
+import type { LeavePlace } from '../domain/tenants/tenant-turns.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
 import type { EventPorts, StorePorts } from '../ports/store.ts'
@@ -40,6 +41,8 @@ export interface ApiDeps {
   store: StorePorts
   /** On a pool of its own, for lists, searches and history. */
   readStore: StorePorts
+  /** Waits for the right to use a connection of that pool. */
+  takeTurnToRead: () => Promise<LeavePlace>
   /** On a pool of its own: a slow view must hold up nothing else. */
   eventStore: EventPorts
   census: TenantCensus
@@ -65,7 +68,7 @@ export async function startApi(deps: ApiDeps, options: ApiOptions): Promise<stri
   const requestShares = await startSharing(deps)
   const app = await createApp({
     ...world,
-    ...withReads(store, readStore),
+    ...withReads(store, readStore, deps.takeTurnToRead),
     requests: withDirectDispatch(store.requests, directDispatch),
     events: eventStore,
     census,

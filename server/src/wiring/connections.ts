@@ -10,6 +10,8 @@ const listenConnections = 1
 export const eventConnections = 2
 /** Lists, searches and history are read on connections of their own, in the process with the api role. */
 export const readConnections = 4
+/** Of them, for operators only. */
+export const readConnectionsOfOperators = 1
 /** Of them, for one tenant while another exists. */
 export const readConnectionsShare = 2
 /** For the lock of the owner, a person with psql, and the ones that PostgreSQL reserves for a superuser. */

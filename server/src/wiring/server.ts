@@ -5,6 +5,7 @@ import { type Config, isLoopback } from '../config/read.ts'
 import { hashKey } from '../domain/access/api-key.ts'
 import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
+import { DiskFullWatch } from '../lib/disk-full-watch.ts'
 import { NameResolver } from '../lib/dns/name-resolver.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
@@ -25,6 +26,7 @@ import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
 import {
   connectionsFew,
+  diskFull,
   filesExhausted,
   loopFailed,
   targetRefused,
@@ -73,8 +75,6 @@ export interface RunningServer {
 
 /** Statement timeout of the lease connection: a slower beat would come too late anyway. */
 const leaseStatementMs = 2_000
-/** For how long a full disk makes a process not ready: reads and small writes may succeed on it. */
-const diskFullShownMs = 30_000
 
 /** Idle connections to targets: a share of the file descriptors of this process, and never more than so many. */
 const idleConnectionsShare = 1 / 4
@@ -113,10 +113,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ),
   }
   const connectionsMax = config.databaseConnections
-  let diskFullMs = Number.NEGATIVE_INFINITY
-  const onDiskFull = () => {
-    diskFullMs = clock.monotonicMs()
-  }
+  const diskWatch = new DiskFullWatch(
+    () => clock.monotonicMs(),
+    () => diskFull.emit({}),
+  )
+  const onDiskFull = () => diskWatch.note()
   const database = resources.use(new Database(world, { name: 'main', address, connectionsMax, onDiskFull }))
   const leaseOptions = {
     name: 'lease',
@@ -154,7 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let probesUrl: string | null = null
   const askDatabase = async () => {
     await syncClock(database, clock)
-    if (clock.monotonicMs() - diskFullMs < diskFullShownMs) throw new DiskFull()
+    if (diskWatch.isFull()) throw new DiskFull()
   }
   const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
   const deps = { config, roles, world, store, wakeup, running, askDatabase, closeMs, resources }
@@ -167,8 +168,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ...connections,
     })
     const stores = { readStore: openPostgresStore(reads), eventStore: openPostgresStore(events) }
+    const turns = { takeTurnToRead: takeTurn }
     const { checkTarget } = guard
-    url = await startApi({ ...deps, ...stores, census, rowSecurityOff, checkTarget, startLoop }, options.api)
+    url = await startApi(
+      { ...deps, ...stores, ...turns, census, rowSecurityOff, checkTarget, startLoop },
+      options.api,
+    )
   } else if (options.answersProbes) {
     probesUrl = await startProbes(deps, options.api.reports ?? new ProcessReports())
   }

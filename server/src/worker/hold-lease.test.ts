@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { listWorkers } from '../../test/list-workers.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { MemoryWorkers } from '../../testing/memory-store/workers.ts'
 import { workerLeaseLost } from '../telemetry/events.ts'
@@ -38,7 +39,7 @@ test('a registration is repeated under the same id after its reply was lost', as
   }
   await assert.rejects(lease.beat(), /lost/)
   await lease.beat()
-  assert.equal((await workers.list({ tenantId: null })).length, 1)
+  assert.equal((await listWorkers(workers, { tenantId: null })).length, 1)
 })
 
 test('a worker that was declared dead comes back under a new id', async () => {
@@ -59,9 +60,12 @@ test('a draining worker shows that it drains, and a released one that it left', 
   const { workers, lease } = setup()
   await lease.beat()
   await lease.drain()
-  assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'DRAINING')
+  assert.equal((await listWorkers(workers, { tenantId: null }))[0]!.status, 'DRAINING')
   await lease.release()
-  assert.deepEqual([(await workers.list({ tenantId: null }))[0]!.status, await workers.watch()], ['LEFT', []])
+  assert.deepEqual(
+    [(await listWorkers(workers, { tenantId: null }))[0]!.status, await workers.watch()],
+    ['LEFT', []],
+  )
   await lease.release()
 })
 

@@ -44,8 +44,8 @@ export interface InFlightOptions {
   capacity: number
   /** Executions that call no host: how many of them run at once. Default: all that are in flight. */
   runningMax?: number
-  /** Whether calls that last are limited to a part of the places while several tenants have jobs. Default true. */
-  limitsLong?: boolean
+  /** See `TenantPlacesOptions`. Default true. */
+  mayExceed?: boolean
   /** How long a call that was cancelled may go on before it is ended by force. Default 30,000. */
   cancelGraceMs?: number
 }
@@ -94,11 +94,11 @@ export class InFlight {
   #nextTurn = new Set<string>()
 
   constructor(deps: InFlightDeps, options: InFlightOptions) {
-    const { capacity, runningMax = capacity, limitsLong = true } = options
+    const { capacity, runningMax = capacity, mayExceed = true } = options
     this.#deps = deps
     this.#cancelGraceMs = options.cancelGraceMs ?? cancelGraceMsDefault
     this.#capacity = capacity
-    this.tenants = new TenantPlaces({ capacity, limitsLong })
+    this.tenants = new TenantPlaces({ capacity, mayExceed })
     this.#runningMax = runningMax
     const isShared = () => this.tenants.isShared
     this.gate = new HostGate({ capPerHost: hostCapOf(capacity), isShared })

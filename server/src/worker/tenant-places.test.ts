@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setupWorker, shell } from '../../test/worker-scene.ts'
 
+const lasting = { ...shell, timeout_seconds: 600 }
 const http = { type: 'http', method: 'POST', headers: {}, timeout_seconds: 600 } as const
 
 /** `create` makes one job of a tenant, at a host of its own; its call is never answered. */
@@ -62,23 +63,46 @@ test('a worker with the jobs of one tenant uses every place, and is shared no mo
   assert.equal(await ports.tenants.countWithJobs(2), 1, `and ${quiet} has none`)
 })
 
-test('of the places for commands one is left for another tenant', async (t) => {
+test('a tenant has a quarter of the places for commands until they end, more as they end quickly, never the last', async (t) => {
   const { startShell, createJob, trigger, triggerMany, hog, quiet, turn, runs } = await setup(t)
   const worker = await startShell({ capacity: 16 })
   const ofQuiet = await createJob({ tenantId: quiet, execution: shell })
   await createJob({ tenantId: hog, execution: shell })
   await worker.watchPeers()
-  await triggerMany(20, () => createJob({ tenantId: hog, execution: shell }))
+  await triggerMany(60, () => createJob({ tenantId: hog, execution: shell }))
   await turn(worker)
   await turn(worker)
-  assert.equal(runs.length, 15)
+  assert.equal(runs.length, 4)
+  const ended = 20
+  for (let at = 0; at < ended; at++) {
+    runs[at]!.end()
+    await turn(worker)
+    await turn(worker)
+  }
+  assert.equal(runs.length - ended, 15)
   const execution = await trigger(ofQuiet)
+  const before = runs.length
   // Each turn moves one execution, for which there is no place, out of the shared lane.
   for (let i = 0; i < 5; i++) await turn(worker)
   assert.deepEqual(
-    runs.slice(15).map(({ call }) => call.executionId),
+    runs.slice(before).map(({ call }) => call.executionId),
     [execution],
   )
+})
+
+test('a tenant whose commands last stays at a quarter of their places, beside others that get theirs', async (t) => {
+  const { startShell, createJob, triggerMany, hog, quiet, turn, pass, runs } = await setup(t)
+  const worker = await startShell({ capacity: 16 })
+  for (const tenantId of [hog, quiet]) await createJob({ tenantId, execution: lasting })
+  await worker.watchPeers()
+  await triggerMany(20, () => createJob({ tenantId: hog, execution: lasting }))
+  await turn(worker)
+  await pass(worker, 20_000)
+  assert.equal(worker.inFlight.tenants.inFlight(hog), 4)
+  await triggerMany(20, () => createJob({ tenantId: quiet, execution: lasting }))
+  for (let i = 0; i < 30; i++) await turn(worker)
+  assert.equal(worker.inFlight.tenants.inFlight(quiet), 2, 'as many as it leaves free of the half')
+  assert.equal(runs.length, 6)
 })
 
 test("failing calls of one tenant at a host do not delay another tenant's call there", async (t) => {

@@ -21,8 +21,8 @@ interface Places {
 export interface TenantPlacesOptions {
   /** Places of the worker, as configured. */
   capacity: number
-  /** See `WorkerPlaces`. False for executions on this machine. */
-  limitsLong: boolean
+  /** Whether there may be places besides the configured ones: see `measureExtra`. False for executions on this machine. */
+  mayExceed: boolean
 }
 
 /** Below this part of the capacity no tenant can be at its bound. */
@@ -107,9 +107,9 @@ export class TenantPlaces {
    * the others. Only of calls: the number of commands is limited for the sake of the machine. `size`: executions in flight.
    */
   measureExtra(size: number): number {
-    const { capacity, limitsLong } = this.#options
+    const { capacity, mayExceed } = this.#options
     const ownMax = capacity - reservedOf(capacity)
-    if (!this.#isShared || !limitsLong || size <= ownMax) return 0
+    if (!this.#isShared || !mayExceed || size <= ownMax) return 0
     let most = 0
     for (const { inFlight } of this.#tenants.values()) most = Math.max(most, inFlight)
     return Math.max(0, Math.min(most, capacity) - ownMax)
@@ -129,13 +129,11 @@ export class TenantPlaces {
     const loads = new Map<string, TenantLoad>()
     for (const [tenantId, { inFlight, quickEndings }] of this.#tenants)
       loads.set(tenantId, { inFlight, long: 0, endedQuickly: quickEndings?.measure(nowMs) ?? 0 })
-    if (this.#options.limitsLong) {
-      for (const { claimedMs, status, prepared } of executions) {
-        if (nowMs - claimedMs <= longMs) break
-        if (status === 'running') loads.get(prepared.tenantId)!.long += 1
-      }
+    for (const { claimedMs, status, prepared } of executions) {
+      if (nowMs - claimedMs <= longMs) break
+      if (status === 'running') loads.get(prepared.tenantId)!.long += 1
     }
     const free = capacity + this.measureExtra(size) - size
-    return new WorkerShares({ ...this.#options, free }, loads)
+    return new WorkerShares({ capacity, free }, loads)
   }
 }

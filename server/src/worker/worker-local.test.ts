@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { listWorkers } from '../../test/list-workers.ts'
 import { setupWorker } from '../../test/worker-scene.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { createRouteFinder } from './find-routes.ts'
@@ -24,7 +25,7 @@ test('a worker of commands registers its executors, runs commands, and leaves HT
     finished.map(({ executionId, executor }) => [executionId, executor]),
     [[command, 'shell']],
   )
-  const [shown] = await workers.list({ tenantId: null })
+  const [shown] = await listWorkers(workers, { tenantId: null })
   assert.deepEqual([shown!.executors, shown!.handlers, shown!.tenantId], [['shell'], [], null])
 })
 
@@ -48,7 +49,7 @@ test('a worker of handlers claims from the routes of its handlers', async (t) =>
   await s.turn(worker)
   const statuses = await Promise.all([mine, other, elsewhere].map(s.statusOf))
   assert.deepEqual([statuses, names.length], [['SUCCEEDED', 'PENDING', 'PENDING'], 1])
-  const [shown] = await s.workers.list({ tenantId: defaultTenantId })
+  const [shown] = await listWorkers(s.workers, { tenantId: defaultTenantId })
   assert.deepEqual([shown!.executors, shown!.handlers, shown!.labels], [['worker'], ['send'], ['eu']])
 })
 

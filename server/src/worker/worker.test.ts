@@ -283,7 +283,7 @@ test('a draining worker claims nothing more and ends its executions', async () =
   const taken = await fire(await createJob({ afterMs: 2_000 }), 0)
   await run([worker], 50)
   await worker.drain()
-  assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'DRAINING')
+  assert.equal((await workers.page({ tenantId: null })).workers[0]!.status, 'DRAINING')
   const later = await fire(await createJob(), 0)
   assert.equal(worker.isIdle, false)
   await run([worker], 3_000)
@@ -320,7 +320,7 @@ test('a worker that stops records ended executions, and running ones as lost, wi
   await world.advance(10)
   await worker.drain()
   await worker.release()
-  assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'LEFT')
+  assert.equal((await workers.page({ tenantId: null })).workers[0]!.status, 'LEFT')
   assert.equal(await statusOf(ended), 'SUCCEEDED')
   for (const executionId of [alone, executionIds[1]!]) {
     const { status, attempts } = await view(executionId)

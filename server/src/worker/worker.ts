@@ -145,7 +145,7 @@ export class Worker {
           deps.onEnded()
         },
       },
-      { ...options, capacity: capacity + aheadMax, runningMax: capacity, limitsLong: !isIsolated },
+      { ...options, capacity: capacity + aheadMax, runningMax: capacity, mayExceed: !isIsolated },
     )
     this.#rejected = new RejectedResults(deps)
     this.#finisher = new Finisher({

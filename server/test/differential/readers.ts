@@ -5,6 +5,7 @@ import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { ExecutionQuery } from '../../src/ports/executions.ts'
 import { leanPage } from '../../src/ports/pages.ts'
 import { Dice } from '../fuzz/dice.ts'
+import { listWorkers } from '../list-workers.ts'
 import type { Simulation } from '../simulation/world.ts'
 
 const everyMsMax = 1_500
@@ -64,7 +65,9 @@ class Reader {
       () => graphRuns.graphOf(tenantId, jobId),
       () => graphRuns.list({ ...anyRun, tenantId, jobId: dice.pick([null, jobId]) }),
       () => runs.length > 0 && graphRuns.get(tenantId, dice.pick(runs).runId),
-      () => workers.list({ tenantId: null }),
+      () => listWorkers(workers, { tenantId: null }),
+      () => workers.runners({ executor: 'http', tenantId: null, handler: null, labels: [] }),
+      () => workers.hasRunner({ executor: 'http', tenantId, handler: null, labels: [] }),
       () => queue.waiting(['server'], 10),
     ]
     void dice.pick(looks)()

@@ -1,4 +1,5 @@
-// M3: one tenant takes the places that the API has for all: claims that wait, live streams, reports of attempts, uploads.
+// M3: one tenant takes the places that the API has for all: claims that wait, live streams, reports of attempts, uploads,
+// and the bytes of bodies that arrive.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { realTimers } from '../../src/lib/time/timers.ts'
@@ -15,12 +16,13 @@ const streamsPerKey = 10
 const executions = 60
 const reports = 1_000
 const uploads = 8
+const bodies = 60
 const json = { 'content-type': 'application/json' }
 /** Longer than the body will be. */
 const bodyBytes = '1000000'
 
 test(
-  'claims, streams, reports and uploads succeed while another tenant leaves many open',
+  'claims, streams, reports, uploads and large bodies succeed while another tenant leaves many open',
   withTime,
   async (t) => {
     const scene = await setupScene(t, {
@@ -32,6 +34,7 @@ test(
     const openStreams = await leaveStreams(t, scene)
     const openReports = await leaveReports(t, scene)
     const openUploads = leaveUploads(t, scene)
+    const openBodies = leaveBodies(t, scene)
     const openClaims = await leaveClaims(t, scene)
     const refused: string[] = []
     const asking = askInTurn(victim, refused)
@@ -47,6 +50,8 @@ test(
     assert(openStreams.open >= 25, `${openStreams.open} streams are open`)
     assert(openReports.open >= 900, `${openReports.open} reports are open`)
     assert(openUploads.open >= 2, `${openUploads.open} uploads are open`)
+    assert(openBodies.open >= 20, `${openBodies.open} bodies are open`)
+    assert(openBodies.answered(429) > 0, 'a body beyond the share is refused')
     assert(openClaims.sent >= claims, `${openClaims.sent} claims were sent`)
     assert(evil.answered(0) === 0)
   },
@@ -98,6 +103,15 @@ function leaveUploads(t: TestContext, { url, evil }: Scene): OpenRequests {
   return open
 }
 
+/** Bodies that stop short of their end. */
+function leaveBodies(t: TestContext, { url, evil }: Scene): OpenRequests {
+  const open = leave(t)
+  const headers = { ...bearer(evil.key), ...json, 'content-length': bodyBytes }
+  for (let n = 0; n < bodies; n++)
+    open.start(`${url}/api/v1/jobs`, { headers, body: 'x'.repeat(Number(bodyBytes) - 1) })
+  return open
+}
+
 async function leaveClaims(t: TestContext, { url, evil }: Scene): Promise<{ sent: number }> {
   const open = leave(t)
   const workerId = await register(evil)
@@ -115,7 +129,7 @@ async function register(tenant: TenantCaller): Promise<string> {
   return workerId
 }
 
-/** Claims with waiting, opens a stream and uploads a bundle, again and again. Notes every refusal. */
+/** Claims with waiting, opens a stream, sends a large body and uploads a bundle, again and again. Notes every refusal. */
 function askInTurn(tenant: TenantCaller, refused: string[]): { stop: () => Promise<number> } {
   const stopping = new AbortController()
   let rounds = 0
@@ -128,6 +142,8 @@ function askInTurn(tenant: TenantCaller, refused: string[]): { stop: () => Promi
       const claim = await tenant.call('POST', '/workers/claim', { worker_id: workerId, wait_seconds: 1 })
       note('claim', claim.status, [200])
       note('stream', await openStream(tenant), [200])
+      // It is read, and refused for its name.
+      note('body', (await tenant.call('POST', '/jobs?dry_run=true', largeBody)).status, [400])
       note('upload', (await tenant.send('/artifacts/mine', upload)).status, [200, 201])
       rounds += 1
     }
@@ -141,6 +157,8 @@ function askInTurn(tenant: TenantCaller, refused: string[]): { stop: () => Promi
     },
   }
 }
+
+const largeBody = { name: 'x'.repeat(200_000) }
 
 const upload = {
   method: 'PUT',

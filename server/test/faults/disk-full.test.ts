@@ -5,7 +5,7 @@ import test from 'node:test'
 import { connect, createDatabase } from '../database.ts'
 import { post, startCarillon } from './carillon.ts'
 
-test('a full disk is named by the refused write and by /readyz', async (t) => {
+test('a full disk is named by the refused write, by /readyz and by a metric', async (t) => {
   const address = await createDatabase(t)
   const client = await connect(t, address)
   await client.query(`
@@ -27,4 +27,6 @@ test('a full disk is named by the refused write and by /readyz', async (t) => {
     ((await ready.json()) as { checks: { database: string } }).checks.database,
     'the disk of the database is full',
   )
+  const metrics = await (await fetch(`${server.url}/metrics`)).text()
+  assert.match(metrics, /^carillon_disk_full_total 1$/m)
 })

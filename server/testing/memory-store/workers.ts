@@ -1,4 +1,5 @@
 // Worker leases in memory, for simulation: the same answers as PostgreSQL, held to it by one conformance suite.
+import type { WantedRunner } from '../../src/domain/executors/kind.ts'
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import {
@@ -15,7 +16,9 @@ import type { Maintenance } from '../../src/ports/maintenance.ts'
 import { pageItemsBytesMax } from '../../src/ports/pages.ts'
 import {
   type HeldOfTenant,
+  ownRunnersMax,
   type RegisteredWorker,
+  type Runners,
   type WorkerCounts,
   type WorkerPage,
   type WorkerQuery,
@@ -82,6 +85,25 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     return reclaim(this.#store, lease)
   }
 
+  async runners(wanted: WantedRunner): Promise<Runners> {
+    const runners = this.#registered()
+      .filter((one) => one.status === 'ACTIVE' && mayRun(one, wanted))
+      .toSorted((a, b) => compareText(a.workerId, b.workerId))
+    const own = runners.filter(({ tenantId }) => tenantId === null).slice(0, ownRunnersMax)
+    return {
+      count: runners.length,
+      hasRoom: runners.some(({ capacity, currentLoad }) => currentLoad < capacity),
+      own: own.map(({ workerId, capacity }) => ({ workerId, capacity })),
+    }
+  }
+
+  async hasRunner(wanted: WantedRunner, { orShown = false } = {}): Promise<boolean> {
+    const shown = orShown ? this.#shown() : []
+    return [...this.#registered(), ...shown].some(
+      (one) => (orShown || one.status === 'ACTIVE') && mayRun(one, wanted),
+    )
+  }
+
   async countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]> {
     const before = this.#store.now() - longMs
     return workerIds.flatMap((workerId) => {
@@ -93,20 +115,16 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     })
   }
 
-  async list(query: WorkerQuery): Promise<WorkerView[]> {
-    return this.#matching(query).slice(0, query.limit ?? workersPerPage)
-  }
-
-  async page(query: WorkerQuery & { bytesMax?: number }): Promise<WorkerPage> {
+  async page(query: WorkerQuery): Promise<WorkerPage> {
     const { limit = workersPerPage, bytesMax = pageItemsBytesMax } = query
     const bounds = { limit, bytesMax, payloads: false }
     const { page, more } = boundedPage(this.#matching(query), bounds, (lean) => ({ lean, payload: null }))
     return { workers: page.map(({ payload: _payload, ...worker }) => worker), more }
   }
 
-  #matching({ tenantId, ours = false, status, after = null }: WorkerQuery): WorkerView[] {
+  #matching({ tenantId, status, after = null }: WorkerQuery): WorkerView[] {
     return [...this.#registered(), ...this.#shown()]
-      .filter((one) => (ours ? one.tenantId === null : tenantId === null || one.tenantId === tenantId))
+      .filter((one) => tenantId === null || one.tenantId === tenantId)
       .filter((one) => status === undefined || one.status === status)
       .filter(({ workerId }) => after === null || workerId > after)
       .toSorted((a, b) => compareText(a.workerId, b.workerId))
@@ -157,4 +175,10 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     const status = lease.beatAt < deadBefore ? 'DEAD' : lease.status
     return { ...worker, status, currentLoad: Math.min(lease.capacity, heldCount(lease)), endedAt: null }
   }
+}
+
+function mayRun(worker: WorkerView, { executor, tenantId, handler, labels }: WantedRunner): boolean {
+  const isOf = worker.tenantId === null || worker.tenantId === tenantId
+  const isEquipped = worker.executors.includes(executor) && labels.every((one) => worker.labels.includes(one))
+  return isOf && isEquipped && (handler === null || worker.handlers.includes(handler))
 }

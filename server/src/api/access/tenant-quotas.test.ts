@@ -9,7 +9,7 @@ import { LaneChooser } from '../../domain/queue/lane.ts'
 import { WaitingEstimates } from '../../domain/tenants/waiting-estimates.ts'
 import { runOperation } from '../../maintenance/run-operations.ts'
 import { ApiError } from '../http/api-error.ts'
-import { RefillNeeded } from '../http/refill-needed.ts'
+import { RefillNeeded } from './refill-needed.ts'
 import { TenantQuotas } from './tenant-quotas.ts'
 
 const daily = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1:7420/echo' } }

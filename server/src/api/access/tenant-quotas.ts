@@ -8,8 +8,8 @@ import { TurnsByKey } from '../../lib/turns-by-key.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
-import { RefillNeeded } from '../http/refill-needed.ts'
 import type { Caller } from './auth.ts'
+import { RefillNeeded } from './refill-needed.ts'
 
 export interface QuotaDeps extends Pick<World, 'clock'>, Pick<StorePorts, 'tenantRoom'> {}
 

@@ -34,9 +34,11 @@ export function boundAnswers(app: FastifyInstance, { isShared }: { isShared: () 
   })
 }
 
-/** Callers without a key are one tenant of their own. */
-function holderOf(request: FastifyRequest): PlaceHolder {
-  return knowsCaller(request) ? request.caller : { tenantId: '', operator: false }
+/** Callers without a key are one tenant of their own; the token of an attempt names one. */
+export function holderOf(request: FastifyRequest): PlaceHolder {
+  if (knowsCaller(request)) return request.caller
+  const { attemptOf }: Partial<Pick<FastifyRequest, 'attemptOf'>> = request
+  return { tenantId: attemptOf?.tenantId ?? '', operator: false }
 }
 
 function knowsCaller({ caller }: Partial<Pick<FastifyRequest, 'caller'>>): boolean {

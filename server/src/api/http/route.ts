@@ -7,7 +7,7 @@ import type { Tag } from '../docs/openapi.ts'
 export type RouteScope = NonNullable<FastifyContextConfig['scope']> | null
 
 export interface RouteDescription<Options extends object>
-  extends Pick<FastifyContextConfig, 'counted' | 'rules'>,
+  extends Pick<FastifyContextConfig, 'bodies' | 'counted' | 'rules'>,
     Omit<FastifySchema, 'tags' | 'summary' | 'response' | 'querystring'> {
   /** Default: it takes no parameters. */
   querystring?: object
@@ -26,11 +26,12 @@ export function route<Options extends object>(
   summary: string,
   described: RouteDescription<Options>,
 ) {
-  const { counted, rules, answer, response = { 200: answer! }, options, ...schema } = described
+  const { bodies, counted, rules, answer, response = { 200: answer! }, options, ...schema } = described
   return {
     ...(options as Options),
     config: {
       ...(scope && { scope }),
+      ...(bodies !== undefined && { bodies }),
       ...(counted !== undefined && { counted }),
       ...(rules !== undefined && { rules }),
     },

@@ -10,10 +10,10 @@ import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
 import { emitCancelled, emitSettled } from '../../telemetry/emit-settled.ts'
 import { graphRunFinished } from '../../telemetry/events.ts'
 import { type Charge, type ChargeDeps, chargeFor } from '../access/execution-charge.ts'
+import { RefillNeeded } from '../access/refill-needed.ts'
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
 import { refuseField } from './problem.ts'
-import { RefillNeeded } from './refill-needed.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 declare module 'fastify' {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { WhyReply } from '@carillon/contract/slot.ts'
-import { assertProblem, runAll, setupApp, testWorker } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp, testWorker, testWorkerId } from '../../../test/app.ts'
 import { at, fireSlot } from '../../../test/fire.ts'
 import { unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { sharedLane } from '../../domain/queue/lane.ts'
 import { serverRoute } from '../../domain/queue/route.ts'
+import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 async function setup(t: TestContext, changes: object = {}) {
   const parts = await setupApp(t)
@@ -126,11 +127,13 @@ test('without an instant it is told why nothing runs right now', async (t) => {
   assert.match((await why('2026-01-01T01:00:00Z')).answer, /but no worker is registered\.$/)
   await memory.leases.register(testWorker({ capacity: 5 }))
   assert.equal((await why()).reason, 'queued')
-  const { list } = memory.workers
-  memory.workers.list = async (query) =>
-    (await list.call(memory.workers, query)).map((one) => ({ ...one, currentLoad: 5 }))
+  const { runners } = memory.workers
+  memory.workers.runners = async (wanted) => ({
+    ...(await runners.call(memory.workers, wanted)),
+    hasRoom: false,
+  })
   assert.match((await why()).answer, /but the one worker is at capacity\.$/)
-  memory.workers.list = list
+  memory.workers.runners = runners
   await goTo('2026-01-01T02:00:00Z')
   assert.equal((await fire('2026-01-01T02:00:00Z')).answer, 'buffered')
   const waits = await why()
@@ -232,4 +235,18 @@ test('an execution whose tenant runs as many as its tier lets run at once says s
   const told = await why()
   assert.equal(told.reason, 'concurrent_executions')
   assert.match(told.answer, /its tenant runs 2 executions, and its tier lets 2 run at once/)
+})
+
+test('the workers that could run it are counted, not listed', async (t) => {
+  const execution = { type: 'worker', handler: 'report', labels: ['eu'] }
+  const { memory, why, fire, goTo } = await setup(t, { execution })
+  memory.workers.page = () => assert.fail('10,000 workers with 200 handlers each are 250 MB')
+  await goTo('2026-01-01T01:00:10Z')
+  await fire('2026-01-01T01:00:00Z')
+  const equipped = { tenantId: defaultTenantId, executors: ['worker'], handlers: ['report'] } as const
+  await memory.leases.register(testWorker(equipped))
+  assert.match((await why()).answer, /but no worker runs the handler report with the labels eu\.$/)
+  const workerId = testWorkerId.replace(/aa$/, 'ab')
+  await memory.leases.register(testWorker({ ...equipped, workerId, labels: ['eu', 'gpu'] }))
+  assert.equal((await why()).reason, 'queued')
 })

@@ -2,10 +2,8 @@
 // domain/why/why.ts and domain/why/why-slot.ts.
 import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
-import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { JobView } from '../../domain/jobs/job.ts'
 import { isOfOpenRun } from '../../domain/queue/release.ts'
-import { type WorkerView, workersPerTenantMax } from '../../domain/queue/worker.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
 import { lateAfterMs } from '../../domain/scheduling/misfire.ts'
@@ -13,7 +11,7 @@ import { type Answer, awaitsEnd, firstOf, type NowFacts, whyNow, whyUnended } fr
 import { noTurnText } from '../../domain/why/why-graph.ts'
 import { shareHeldBy } from '../../domain/why/why-share.ts'
 import { whyNoSlot, whySlot } from '../../domain/why/why-slot.ts'
-import { canRun } from '../../domain/why/why-worker.ts'
+import { runnersOf } from '../../domain/why/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -21,7 +19,7 @@ import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../.
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Peers } from '../../ports/peers.ts'
 import type { Tenants } from '../../ports/tenants.ts'
-import type { Workers } from '../../ports/workers.ts'
+import type { Runners, Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { requireInstant } from '../http/instant.ts'
 import { aJob } from '../http/path-id.ts'
@@ -40,7 +38,7 @@ export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
   clock: Clock
   jobs: Pick<Jobs, 'get'>
   executions: Pick<Executions, 'getExecution' | 'listExecutions' | 'underWay'>
-  workers: Pick<Workers, 'list' | 'countHeld'>
+  workers: Pick<Workers, 'runners' | 'countHeld'>
   peers: Pick<Peers, 'countRunning'>
   tenants: Pick<Tenants, 'countWithJobs' | 'workLimits'>
 }
@@ -54,8 +52,6 @@ interface Question {
 }
 
 const reachMs = 366 * dayMs
-/** Workers whose executions are counted by tenant, at most. */
-const sharersMax = 50
 
 export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(
@@ -194,18 +190,17 @@ async function factsOfNow(
   about: string | null = null,
 ): Promise<NowFacts> {
   const { job, schedule } = ledger
-  const [underWay, graph, workers, last, after] = await Promise.all([
+  const [underWay, graph, runners, last, after] = await Promise.all([
     deps.executions.underWay(job.tenantId, job.jobId),
     findGraph(deps, job),
-    listWorkersFor(deps, job),
+    deps.workers.runners(runnersOf(job)),
     findBefore(ledger, epochMs(now + 1)),
     findAfter(ledger, now),
   ])
   // With its jitter the latest slot may not be due yet.
   const next = last?.status === 'SCHEDULED' ? last : after
   if (underWay === null) throw new Error(`the job ${job.jobId} is gone`)
-  const active = workers.filter((one) => canRun(one, job))
-  const free = active.reduce((sum, one) => sum + Math.max(0, one.capacity - one.currentLoad), 0)
+  const { count, hasRoom } = runners
   const run = schedule === null || next === null ? null : nextRun(schedule, epochMs(next.slot - 1))
   const isOut = next?.reason === 'exclusion'
   return {
@@ -213,9 +208,9 @@ async function factsOfNow(
     now,
     underWay,
     workers: {
-      count: active.length,
-      free,
-      shareHeld: await findShareHeld(deps, job, active, underWay),
+      count,
+      hasRoom,
+      shareHeld: await findShareHeld(deps, job, runners, underWay),
       limit: await findLimit(deps, job, underWay),
     },
     last,
@@ -233,17 +228,6 @@ async function factsOfNow(
   }
 }
 
-/** Active workers that may have the right to run executions of the job: ours, and of its tenant where that matters. */
-async function listWorkersFor(
-  { workers }: JobWhyDeps,
-  { tenantId, execution }: JobView,
-): Promise<WorkerView[]> {
-  const status = 'ACTIVE'
-  const ours = await workers.list({ tenantId: null, ours: true, status })
-  if (EXECUTOR_KINDS[execution.type].canRun === undefined) return ours
-  return [...ours, ...(await workers.list({ tenantId, status, limit: workersPerTenantMax }))]
-}
-
 /** Null: the tenant may run more executions, or none of the job waits for a worker. */
 async function findLimit(
   { peers, tenants }: JobWhyDeps,
@@ -258,23 +242,23 @@ async function findLimit(
   return running < max ? null : { running, max }
 }
 
-/** Null: an execution finds a place, none waits for one, or there are too many workers to look at. */
+/** Null: an execution finds a place, none waits for one, or workers of the tenant or too many of ours may take it. */
 async function findShareHeld(
   { workers, tenants }: JobWhyDeps,
   { tenantId }: JobView,
-  active: readonly WorkerView[],
+  { count, own }: Runners,
   { executions }: UnderWay,
 ): Promise<number | null> {
-  const isShared = active.length <= sharersMax && active.every((one) => one.tenantId === null)
-  if (!isShared || !executions.some(({ state, host }) => state === 'ready' && host === null)) return null
+  if (own.length < count || !executions.some(({ state, host }) => state === 'ready' && host === null))
+    return null
   if ((await tenants.countWithJobs(2)) < 2) return null
-  const held = await workers.countHeld(active.map(({ workerId }) => workerId))
+  const held = await workers.countHeld(own.map(({ workerId }) => workerId))
   const byWorker = Map.groupBy(held, ({ workerId }) => workerId)
-  const holding = active.map(({ workerId, capacity, executors }) => {
+  const holding = own.map(({ workerId, capacity }) => {
     const loads = (byWorker.get(workerId) ?? []).map(
       (one) => [one.tenantId, { inFlight: one.held, long: one.long }] as const,
     )
-    return { capacity, limitsLong: executors.includes('http'), tenants: new Map(loads) }
+    return { capacity, tenants: new Map(loads) }
   })
   return shareHeldBy(holding, tenantId)
 }

@@ -68,6 +68,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
   app.put<{ Params: ArtifactParams; Querystring: { sha256?: string }; Body: Buffer }>(
     '/artifacts/:artifact_id',
     writeRoute(tag, 'write', 'Upload or replace a bundle', {
+      bodies: 'apart',
       description:
         'A .tar.gz of at most 32 MiB. New attempts run it; attempts of a job that names another checksum fail. Refused while no server runs artifacts; one that has stopped counts for ten minutes, one that died for an hour.',
       params: {
@@ -140,8 +141,8 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 function requireRunner({ runsArtifacts, workers }: Pick<ArtifactDeps, 'runsArtifacts' | 'workers'>) {
   return async () => {
     if (runsArtifacts) return
-    const ours = await workers.list({ tenantId: null, ours: true })
-    if (ours.some(({ executors }) => executors.includes('artifact'))) return
+    const wanted = { executor: 'artifact', tenantId: null, handler: null, labels: [] } as const
+    if (await workers.hasRunner(wanted, { orShown: true })) return
     throw new ApiError(
       'ARTIFACTS_OFF',
       'No server of this installation runs artifacts, so the bundle is not kept.',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setupApp, testWorker } from '../../../test/app.ts'
 import type { Executor } from '../../domain/jobs/job.ts'
+import type { Worker } from '../../domain/queue/worker.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 const sha256 = 'a'.repeat(64)
@@ -18,7 +19,8 @@ async function setup(t: TestContext) {
       assert.equal(answer.statusCode, 201, answer.body)
       return answer.json() as { job_id: string; warnings?: string[] }
     },
-    addWorker: (executors: Executor[]) => memory.leases.register({ ...testWorker(), executors }),
+    addWorker: (executors: Executor[], changes: Partial<Worker> = {}) =>
+      memory.leases.register({ ...testWorker(changes), executors }),
     upload: () =>
       memory.artifacts.put({
         tenantId: defaultTenantId,
@@ -60,6 +62,17 @@ test('nothing is said of a job that can run, nor of a handler or a call whose wo
   await upload()
   for (const execution of [artifact, { ...artifact, sha256 }, { type: 'shell', command: '/bin/true' }])
     assert(!('warnings' in (await create(execution))))
+})
+
+test('our worker is found behind a thousand older ones of other tenants', async (t) => {
+  const { create, addWorker, upload } = await setup(t)
+  for (let number = 0; number < 1_000; number++) {
+    const workerId = `0192abcd-ef01-7000-8000-${String(number).padStart(12, '0')}`
+    await addWorker(['worker'], { workerId, tenantId: defaultTenantId, handlers: ['report'] })
+  }
+  await addWorker(['artifact'], { workerId: '0192abcd-ef01-7000-8000-000000001000' })
+  await upload()
+  assert(!('warnings' in (await create(artifact))))
 })
 
 test('an edit and a PUT by key warn too', async (t) => {

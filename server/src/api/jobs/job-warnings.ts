@@ -1,7 +1,7 @@
 // Warnings in the answer to a write of a job: it was accepted, and will probably not do the thing it was written for.
 import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { JobVersion } from '../../domain/jobs/job.ts'
-import { canRun, nobodyText } from '../../domain/why/why-worker.ts'
+import { nobodyText, runnersOf } from '../../domain/why/why-worker.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import { warnOfGraph } from './validate-dependencies.ts'
 
@@ -29,8 +29,7 @@ async function warnOfExecutor({ workers }: Stores, job: WrittenJob): Promise<str
   const { execution } = job
   const { route, isolates } = EXECUTOR_KINDS[execution.type]
   if (!isolates || route === undefined) return []
-  const all = await workers.list({ tenantId: null })
-  if (all.some((one) => one.status === 'ACTIVE' && canRun(one, job))) return []
+  if (await workers.hasRunner(runnersOf(job))) return []
   return [`At present ${nobodyText(execution)}: executions of this job wait until one is up.`]
 }
 

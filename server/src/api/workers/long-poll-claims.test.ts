@@ -1,159 +1,24 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createVirtualWorld } from '../../../test/virtual-world.ts'
-import { handlerRoutePrefix } from '../../domain/executors/worker.ts'
-import { suspectHost } from '../../domain/queue/route.ts'
-import { epochMs } from '../../lib/time/epoch.ts'
-import type { HeldAttempt } from '../../ports/attempts.ts'
-import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
-import { type ClaimWish, LongPollClaims, parkedMax } from './long-poll-claims.ts'
-
-const tenantId = '00000000-0000-7000-8000-000000000001'
-const none = { calls: 0, commands: 0, own: 0, awaitedHere: 0 }
-const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
-
-/** A store of counters: how many wait on each route, and on which of them suspects do. */
-function setup() {
-  const world = createVirtualWorld()
-  const waiting = new Map<string, number>()
-  const suspects: string[] = []
-  const orders: ClaimOrder[] = []
-  const asked = { routes: 0, waiting: 0, running: 0 }
-  const held = new Map<string, string>()
-  let wake = () => {}
-  let stopping = false
-  let sharing = false
-  let made = 0
-  const take = (suspect: boolean, workerId: string) => {
-    const executionId = `execution-${++made}`
-    held.set(executionId, workerId)
-    const times = { slot: epochMs(0), enqueuedAt: epochMs(0), rank: epochMs(made) }
-    const job = { jobId: 'j', version: 1, kind: 'trigger', lane: 'shared' } as const
-    const rest = { attempt: 1, losses: 0, fence: 1, idempotencyKey: null, totalDeadline: null }
-    return { executionId, ...times, ...job, ...rest, suspect, runId: null }
-  }
-  const deps = {
-    clock: world.clock,
-    timers: world.timers,
-    isStopping: () => stopping,
-    isShared: () => sharing,
-    wakeup: {
-      on: (_topic: string, listener: () => void) => {
-        wake = listener
-      },
-    },
-    routes: {
-      findWaiting: async (prefixes: readonly string[]) => {
-        asked.routes += 1
-        const routes = new Set([...waiting.keys(), ...suspects])
-        return [...routes].filter((route) => prefixes.some((prefix) => route.startsWith(prefix)))
-      },
-      countWaiting: async (routes: readonly string[]) =>
-        routes.reduce((sum, route) => sum + (waiting.get(route) ?? 0), 0),
-    },
-    peers: {
-      countRunning: async (tenantIds: readonly string[]) => {
-        asked.running += 1
-        return tenantIds.map((one) => ({ ...none, tenantId: one, own: held.size }))
-      },
-    },
-    attempts: {
-      find: async ([id]: readonly string[]) => {
-        const workerId = held.get(id!)
-        return workerId === undefined ? [] : [{ executionId: id, workerId } as HeldAttempt]
-      },
-    },
-    queue: {
-      waiting: async (routes: readonly string[]) => {
-        asked.waiting += 1
-        const some = routes.some((route) => (waiting.get(route) ?? 0) > 0)
-        return {
-          lanes: some ? [{ lane: 'shared', weight: 1 }] : [],
-          hosts: suspects.some((route) => routes.includes(route)) ? [suspectHost] : [],
-        }
-      },
-      claim: async (order: ClaimOrder): Promise<Claimed> => {
-        orders.push(order)
-        const live: Claimed['live'] = []
-        let room = order.lanes.reduce((sum, { count }) => sum + count, 0)
-        for (const route of order.routes) {
-          const count = Math.min(room, waiting.get(route) ?? 0)
-          room -= count
-          if (count > 0) waiting.set(route, waiting.get(route)! - count)
-          for (let i = 0; i < count; i++) live.push(take(false, order.workerId))
-        }
-        for (const { host, count } of order.hosts) {
-          const at = suspects.findIndex((route) => order.routes.includes(route))
-          if (host !== suspectHost || count === 0 || at === -1) continue
-          suspects.splice(at, 1)
-          live.push(take(true, order.workerId))
-        }
-        return { batches: [], live }
-      },
-    },
-  }
-  const longPollClaims = new LongPollClaims(deps)
-  const unclaimed: Claimed[] = []
-  const claim = (
-    workerId: string,
-    { tenantId: of = tenantId, handlers = ['a'], labels = [] as string[], ...rest }: Wish = {},
-  ) =>
-    longPollClaims.claim({
-      worker: { workerId, tenantId: of, handlers, labels },
-      operator: false,
-      concurrentMax: null,
-      limit: 10,
-      waitMs: 20_000,
-      signal: new AbortController().signal,
-      onUnclaimed: (claimed) => void unclaimed.push(claimed),
-      ...rest,
-    })
-  const enqueue = (route: string, count = 1) => {
-    waiting.set(route, (waiting.get(route) ?? 0) + count)
-    wake()
-  }
-  const stop = () => {
-    stopping = true
-  }
-  const share = () => {
-    sharing = true
-  }
-  return {
-    world,
-    deps,
-    share,
-    longPollClaims,
-    claim,
-    enqueue,
-    waiting,
-    suspects,
-    held,
-    orders,
-    asked,
-    unclaimed,
-    stop,
-    wake: () => wake(),
-  }
-}
-
-type Wish = Partial<Omit<ClaimWish, 'worker'> & ClaimWish['worker']>
-const sizeOf = ({ live }: Claimed) => live.length
+import { routeOf, setupClaims, sizeOf } from '../../../test/claims-scene.ts'
+import type { Claimed } from '../../ports/queue.ts'
+import { parkedMax } from './long-poll-claims.ts'
 
 test('an execution that waits already is claimed at once', async () => {
-  const { claim, waiting, longPollClaims } = setup()
+  const { claim, waiting, longPollClaims } = setupClaims()
   waiting.set(routeOf('a'), 3)
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 3)
   assert.equal(longPollClaims.parked, 0)
 })
 
 test('without time to wait, nothing is answered at once', async () => {
-  const { claim, asked } = setup()
+  const { claim, asked } = setupClaims()
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 0)
   assert.equal(asked.routes, 1)
 })
 
 test('a claim waits for a hint, or for the floor poll when the hint was lost', async () => {
-  const { claim, enqueue, waiting, world } = setup()
+  const { claim, enqueue, waiting, world } = setupClaims()
   const hinted = claim('w')
   await world.advance(10)
   enqueue(routeOf('a'))
@@ -171,7 +36,7 @@ test('a claim waits for a hint, or for the floor poll when the hint was lost', a
 })
 
 test('a claim is answered with nothing when its time is over, after a last look', async () => {
-  const { claim, world, longPollClaims } = setup()
+  const { claim, world, longPollClaims } = setupClaims()
   let done = false
   const waiting = claim('w', { waitMs: 2_500 }).then((claimed) => {
     done = true
@@ -185,7 +50,7 @@ test('a claim is answered with nothing when its time is over, after a last look'
 })
 
 test('a worker claims from routes of its handlers with labels that it has, and no others', async () => {
-  const { claim, waiting, orders } = setup()
+  const { claim, waiting, orders } = setupClaims()
   for (const route of [routeOf('a'), routeOf('a', 'eu,gpu'), routeOf('a', 'gpu'), routeOf('b'), routeOf('c')])
     waiting.set(route, 1)
   await claim('w', { waitMs: 0, handlers: ['a', 'c'], labels: ['gpu'] })
@@ -193,7 +58,7 @@ test('a worker claims from routes of its handlers with labels that it has, and n
 })
 
 test('the first worker to ask is served first, and one query serves all', async () => {
-  const { claim, enqueue, world, asked } = setup()
+  const { claim, enqueue, world, asked } = setupClaims()
   const answers: string[] = []
   const ask = (name: string) =>
     claim(name, { limit: 1 }).then((claimed) => answers.push(`${name} ${sizeOf(claimed)}`))
@@ -210,7 +75,7 @@ test('the first worker to ask is served first, and one query serves all', async 
 })
 
 test('a hundred workers with the same handler do not all query when there is one execution', async () => {
-  const { claim, enqueue, world, asked } = setup()
+  const { claim, enqueue, world, asked } = setupClaims()
   for (let n = 0; n < 100; n++) void claim(`w${n}`)
   await world.advance(0)
   asked.waiting = 0
@@ -221,7 +86,7 @@ test('a hundred workers with the same handler do not all query when there is one
 })
 
 test('nothing is claimed for a client that has gone; an execution claimed meanwhile is handed back', async () => {
-  const { claim, enqueue, world, deps, unclaimed, orders, longPollClaims } = setup()
+  const { claim, enqueue, world, deps, unclaimed, orders, longPollClaims } = setupClaims()
   const gone = new AbortController()
   const early = claim('w', { signal: gone.signal })
   gone.abort()
@@ -242,7 +107,7 @@ test('nothing is claimed for a client that has gone; an execution claimed meanwh
 })
 
 test('a worker has one suspect at a time, however many claims it has under way', async () => {
-  const { claim, suspects, held, enqueue, world } = setup()
+  const { claim, suspects, held, enqueue, world } = setupClaims()
   const both = [claim('w', { limit: 2 }), claim('w', { limit: 2 })]
   await world.advance(0)
   suspects.push(routeOf('a'), routeOf('a'), routeOf('a'))
@@ -258,7 +123,7 @@ test('a worker has one suspect at a time, however many claims it has under way',
 })
 
 test('a database that is away is told to all that wait, and the next claim is served', async () => {
-  const { claim, deps, waiting, longPollClaims } = setup()
+  const { claim, deps, waiting, longPollClaims } = setupClaims()
   const { findWaiting } = deps.routes
   deps.routes.findWaiting = async () => {
     throw new Error('away')
@@ -271,7 +136,7 @@ test('a database that is away is told to all that wait, and the next claim is se
 })
 
 test('a claim that fails is told to its worker alone', async () => {
-  const { claim, deps, waiting } = setup()
+  const { claim, deps, waiting } = setupClaims()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   deps.queue.claim = async (order) => {
@@ -283,13 +148,13 @@ test('a claim that fails is told to its worker alone', async () => {
 })
 
 test('a stopping server sends all away with nothing, and so does a server that closes its API', async () => {
-  const { claim, stop, world, enqueue, longPollClaims } = setup()
+  const { claim, stop, world, enqueue, longPollClaims } = setupClaims()
   const parked = claim('w')
   await world.advance(10)
   stop()
   enqueue(routeOf('a'))
   assert.equal(sizeOf(await parked), 0)
-  const second = setup()
+  const second = setupClaims()
   const waiting = second.claim('w')
   second.longPollClaims.close()
   assert.equal(sizeOf(await waiting), 0)
@@ -298,7 +163,7 @@ test('a stopping server sends all away with nothing, and so does a server that c
 })
 
 test('more claims than tenants have room for are refused for a moment, with places left for operators', async () => {
-  const { claim, longPollClaims } = setup()
+  const { claim, longPollClaims } = setupClaims()
   for (let n = 0; n < parkedMax * 0.9; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
     code: 'SERVER_FULL',
@@ -311,7 +176,7 @@ test('more claims than tenants have room for are refused for a moment, with plac
 })
 
 test('while there are other tenants, one tenant has a quarter of the waiting claims', async () => {
-  const { claim, longPollClaims, share } = setup()
+  const { claim, longPollClaims, share } = setupClaims()
   share()
   for (let n = 0; n < parkedMax / 4; n++) void claim(`w${n}`)
   assert.throws(() => claim('one more'), {
@@ -326,7 +191,7 @@ test('while there are other tenants, one tenant has a quarter of the waiting cla
 })
 
 test('a worker that claims again gets the executions, and its claim before ends with nothing', async () => {
-  const { claim, longPollClaims, enqueue, world } = setup()
+  const { claim, longPollClaims, enqueue, world } = setupClaims()
   const former = claim('w')
   await world.advance(10)
   const latter = claim('w')
@@ -338,7 +203,7 @@ test('a worker that claims again gets the executions, and its claim before ends 
 })
 
 test('executions claimed for a worker that has claimed again meanwhile are handed back', async () => {
-  const { claim, deps, unclaimed, waiting, world } = setup()
+  const { claim, deps, unclaimed, waiting, world } = setupClaims()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   let latter: Promise<Claimed> | null = null
@@ -354,7 +219,7 @@ test('executions claimed for a worker that has claimed again meanwhile are hande
 })
 
 test('a full worker is not asked about again before a second is over, unless it reports', async () => {
-  const { claim, deps, longPollClaims, waiting, world, wake } = setup()
+  const { claim, deps, longPollClaims, waiting, world, wake } = setupClaims()
   waiting.set(routeOf('a'), 5)
   const { claim: take } = deps.queue
   let asked = 0
@@ -373,20 +238,20 @@ test('a full worker is not asked about again before a second is over, unless it 
   await world.advance(1_000)
   assert.equal(asked, 2)
   isFull = false
-  longPollClaims.noteRoom({ workerId: 'w', tenantId })
+  longPollClaims.noteRoom({ workerId: 'w', tenantId: 't' })
   assert.equal(sizeOf(await claiming), 1)
   assert.deepEqual([asked, longPollClaims.parked], [3, 0])
 })
 
 test('a report that comes while the store counts is not missed', async () => {
-  const { claim, deps, longPollClaims, waiting, world } = setup()
+  const { claim, deps, longPollClaims, waiting, world } = setupClaims()
   waiting.set(routeOf('a'), 1)
   const { claim: take } = deps.queue
   let isFull = true
   deps.queue.claim = async (order) => {
     if (!isFull) return take(order)
     isFull = false
-    longPollClaims.noteRoom({ workerId: 'w', tenantId })
+    longPollClaims.noteRoom({ workerId: 'w', tenantId: 't' })
     return { batches: [], live: [], isFull: true }
   }
   const claiming = claim('w')

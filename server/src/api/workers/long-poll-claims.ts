@@ -1,24 +1,22 @@
 // Holds claims of SDK workers until there is something to run. One query serves all waiting claims: it finds the routes
-// of their handlers that have work, then each worker that could take it claims, in order of arrival, no more than an
-// equal share while others wait for the same. Nothing held here would be missed by another process: claimed executions are held in the store, under the worker's name.
-import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.ts'
-import { suspectHost } from '../../domain/queue/route.ts'
+// of their handlers that have work, then each worker that could take it claims: tenants in turn (claim-turns.ts), the
+// workers of a tenant in order of arrival, each within a limit and a share (take-claim.ts). Nothing held here would be missed by another process: claimed executions are
+// held in the store, under the worker's name.
+import { handlerRoutePrefix, hasLabelsFor, tenantOfRoute } from '../../domain/executors/worker.ts'
 import { waitingCountMax } from '../../domain/queue/spread.ts'
 import { type Place, TenantShares } from '../../domain/tenants/tenant-shares.ts'
-import type { Attempts } from '../../ports/attempts.ts'
-import type { Claimed, ClaimOrder, Queue } from '../../ports/queue.ts'
+import type { Claimed } from '../../ports/queue.ts'
 import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { takePlace } from '../http/take-place.ts'
 import { ClaimLimits, type ClaimLimitsDeps } from './claim-limits.ts'
 import { ClaimShares } from './claim-shares.ts'
-import { SuspectsInFlight } from './suspects-in-flight.ts'
+import { ClaimTurns, groupsInTurn } from './claim-turns.ts'
+import { nothing, sizeOf, TakeClaim, type TakeClaimDeps } from './take-claim.ts'
 
-export interface LongPollDeps extends ClaimLimitsDeps {
+export interface LongPollDeps extends ClaimLimitsDeps, Pick<TakeClaimDeps, 'queue' | 'attempts'> {
   timers: Timers
-  queue: Pick<Queue, 'waiting' | 'claim'>
-  attempts: Pick<Attempts, 'find'>
   routes: Routes
   wakeup: WakeupSource
   isStopping: () => boolean
@@ -48,21 +46,20 @@ export const parkedMax = 12_000
 const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
 const handsMax = 4
-const prefixesPerLook = 2_000
+const prefixesPerQuery = 2_000
+/** Claims in one look before it is cut short for tenants that came, or have work, since it began. */
+const claimsPerLookMin = 32
 /** Maximum sets of labels that are queried for each handler. */
 const routesPerHandlerMax = 200
 /** Routes in one claim; of more, it is another part's turn each time. */
 const routesMax = 256
-const lanesMax = 256
-const batchesMax = 100
 /** Parked claims that are looked at to count the workers that wait for the same. */
 const parkedLooksMax = 1_000
-const nothing: Claimed = { batches: [], live: [] }
 
 interface Parked {
   wish: ClaimWish
   place: Place
-  /** Grows with each arrival. */
+  /** Grows with each arrival, and with each claim that found nothing although something waited. */
   arrival: number
   prefixes: readonly string[]
   labels: ReadonlySet<string>
@@ -75,23 +72,26 @@ interface Parked {
 
 /** One look at all that is parked. */
 interface Look {
-  routes: ReadonlyMap<string, readonly string[]>
+  /** The routes that have something, by their prefix. */
+  routes: Map<string, string[]>
   /** Sets of routes in which nothing is left. */
   empty: Set<string>
+  /** Claims sent to the store. */
+  claims: number
   shares: ClaimShares
 }
 
 export class LongPollClaims {
   readonly #deps: LongPollDeps
-  readonly #suspects: SuspectsInFlight
   readonly #limits: ClaimLimits
+  readonly #takes: TakeClaim
   /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
   /** The same by worker: each has one. */
   readonly #byWorker = new Map<string, Parked>()
   readonly #shares: TenantShares
-  /** The same by the prefixes of their routes: a look has nothing to do with the others. */
-  readonly #byPrefix = new Map<string, Set<Parked>>()
+  /** The same by tenant and by the prefixes of their routes: a look has nothing to do with the others. */
+  readonly #byTenant = new Map<string, Map<string, Set<Parked>>>()
   /** By worker with a parked claim: it was full, and is not asked about before this time or until it reports. */
   readonly #fullUntilMs = new Map<string, number>()
   /** Claims under way. */
@@ -102,12 +102,13 @@ export class LongPollClaims {
   #isClosed = false
   #timer: Timer | null = null
   #turn = 0
+  #looks = 0
 
   constructor(deps: LongPollDeps) {
     this.#deps = deps
     this.#shares = new TenantShares({ placesMax: parkedMax, isShared: deps.isShared })
-    this.#suspects = new SuspectsInFlight(deps.attempts)
     this.#limits = new ClaimLimits(deps)
+    this.#takes = new TakeClaim({ ...deps, limits: this.#limits })
     deps.wakeup.on('queue', () => this.#wake())
   }
 
@@ -191,42 +192,51 @@ export class LongPollClaims {
       return
     }
     try {
-      const look: Look = {
-        routes: await this.#findRoutes(),
-        empty: new Set(),
-        shares: new ClaimShares(this.#deps.routes),
+      const shares = new ClaimShares(this.#deps.routes)
+      const look: Look = { routes: new Map(), empty: new Set(), claims: 0, shares }
+      const turn = this.#looks++
+      for (const prefixes of groupsInTurn(this.#byTenant.values(), { groupMax: prefixesPerQuery, turn })) {
+        const found = await this.#findRoutes(prefixes, look)
+        await this.#limits.load(limitsOf(found))
+        await this.#serveAll(found, look)
+        if (this.#lookAgain && this.#byTenant.size > 1) break
       }
-      const found = this.#parkedFor(look)
-      await this.#limits.load(limitsOf(found))
-      const waiting = found.values()
-      const serve = async () => {
-        for (const parked of waiting) await this.#serve(parked, look)
-      }
-      await Promise.all(Array.from({ length: handsMax }, serve))
     } catch (error) {
       for (const parked of group) this.#refuse(parked, error)
     }
     for (const parked of group) if (parked.untilMs <= nowMs) this.#settle(parked, nothing)
   }
 
-  /** The routes that have something, by their prefix. */
-  async #findRoutes(): Promise<Map<string, string[]>> {
-    const prefixes = [...this.#byPrefix.keys()]
-    const found = new Map<string, string[]>()
-    for (let at = 0; at < prefixes.length; at += prefixesPerLook) {
-      const some = prefixes.slice(at, at + prefixesPerLook)
-      for (const route of await this.#deps.routes.findWaiting(some, routesPerHandlerMax)) {
-        const prefix = prefixOf(route)
-        found.set(prefix, [...(found.get(prefix) ?? []), route])
+  /** Returns the claims that could be served, in order of arrival. */
+  async #findRoutes(prefixes: readonly string[], { routes }: Look): Promise<Parked[]> {
+    const found = new Set<Parked>()
+    for (const route of await this.#deps.routes.findWaiting(prefixes, routesPerHandlerMax)) {
+      const prefix = prefixOf(route)
+      const known = routes.get(prefix)
+      if (known !== undefined) {
+        known.push(route)
+        continue
       }
+      routes.set(prefix, [route])
+      for (const parked of this.#byTenant.get(tenantOfRoute(route))?.get(prefix) ?? []) found.add(parked)
     }
-    return found
+    return [...found].toSorted((a, b) => a.arrival - b.arrival)
   }
 
-  /** The claims that could be served, in order of arrival. */
-  #parkedFor({ routes }: Look): Parked[] {
-    const found = new Set([...routes.keys()].flatMap((prefix) => [...(this.#byPrefix.get(prefix) ?? [])]))
-    return [...found].toSorted((a, b) => a.arrival - b.arrival)
+  async #serveAll(claims: readonly Parked[], look: Look): Promise<void> {
+    const turns = new ClaimTurns(claims, ({ wish }) => wish.worker.tenantId)
+    // Of a look that serves thousands of workers of a tenant, others must not wait for the end.
+    const isCutShort = () =>
+      look.claims >= claimsPerLookMin && this.#lookAgain && turns.waitingTenants < this.#byTenant.size
+    const serve = async () => {
+      while (!isCutShort()) {
+        const turn = turns.next()
+        if (turn === null) return
+        await this.#serve(turn.claim, look)
+        turn.leave()
+      }
+    }
+    await Promise.all(Array.from({ length: handsMax }, serve))
   }
 
   async #serve(parked: Parked, look: Look): Promise<void> {
@@ -237,13 +247,15 @@ export class LongPollClaims {
     // Of a hundred workers with the same handler, the ones that come too late need not query one by one.
     if (routes.length === 0 || look.empty.has(key) || !this.#parked.has(parked)) return
     parked.hasRoom = false
+    look.claims += 1
     this.#serving.add(parked)
     try {
       const share = look.shares.of(routes, () => this.#countParked(routes))
-      const claimed = await this.#claimWithinLimit(parked.wish, routes, share)
+      const claimed = await this.#takes.take({ ...parked.wish, routes, share })
       if (claimed === 'empty') look.empty.add(key)
       else if (sizeOf(claimed) > 0) this.#hand(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
+      else parked.arrival = this.#arrivals++
     } catch (error) {
       this.#refuse(parked, error)
     } finally {
@@ -263,7 +275,7 @@ export class LongPollClaims {
       .flatMap((prefix) => routes.get(prefix) ?? [])
       .filter((route) => hasLabelsFor(route, labels))
     if (all.length <= routesMax) return all
-    const start = this.#turn % all.length
+    const start = this.#turn++ % all.length
     return [...all.slice(start), ...all.slice(0, start)].slice(0, routesMax)
   }
 
@@ -273,7 +285,7 @@ export class LongPollClaims {
     const found = new Set<string>()
     let looks = 0
     for (const route of routes) {
-      for (const { wish, labels } of this.#byPrefix.get(prefixOf(route)) ?? []) {
+      for (const { wish, labels } of this.#byTenant.get(tenantOfRoute(route))?.get(prefixOf(route)) ?? []) {
         if (found.size === waitingCountMax || looks++ === parkedLooksMax) return found.size
         const { workerId } = wish.worker
         const isFull = (this.#fullUntilMs.get(workerId) ?? 0) > nowMs
@@ -281,62 +293,6 @@ export class LongPollClaims {
       }
     }
     return found.size
-  }
-
-  /** While the tenant runs as many as it may, its executions stay in the queue, and its claims wait. */
-  async #claimWithinLimit(
-    wish: ClaimWish,
-    routes: readonly string[],
-    share: Promise<number>,
-  ): Promise<Claimed | 'empty'> {
-    const { tenantId } = wish.worker
-    const limit = Math.min(wish.limit, this.#limits.roomOf(tenantId))
-    if (limit === 0) return nothing
-    this.#limits.noteClaimed(tenantId, limit)
-    let claimed: Claimed | 'empty' = 'empty'
-    try {
-      claimed = await this.#claim({ ...wish, limit }, routes, share)
-      return claimed
-    } finally {
-      this.#limits.noteClaimed(tenantId, (claimed === 'empty' ? 0 : sizeOf(claimed)) - limit)
-    }
-  }
-
-  async #claim(
-    { worker, limit: wanted }: ClaimWish,
-    routes: readonly string[],
-    share: Promise<number>,
-  ): Promise<Claimed | 'empty'> {
-    const { workerId } = worker
-    const [waiting, shared] = await Promise.all([this.#deps.queue.waiting(routes, lanesMax), share])
-    const limit = Math.min(wanted, shared)
-    const hasSuspects = waiting.hosts.includes(suspectHost)
-    if (waiting.lanes.length === 0 && !hasSuspects) return 'empty'
-    const suspect = hasSuspects && (await this.#suspects.reserve(workerId))
-    let claimed = nothing
-    try {
-      const order = this.#orderOf(waiting.lanes, suspect ? limit - 1 : limit)
-      const hosts = suspect ? [{ host: suspectHost, count: 1 }] : []
-      if (order.length + hosts.length > 0)
-        claimed = await this.#deps.queue.claim({
-          ...{ workerId, routes, lanes: order, hosts, batchesMax },
-          withinCapacity: true,
-        })
-    } finally {
-      if (suspect) this.#suspects.keep(workerId, claimed.live.find((one) => one.suspect)?.executionId ?? null)
-    }
-    return claimed
-  }
-
-  /** All lanes belong to the same tenant: the shared lane and its own take turns in getting the odd execution. */
-  #orderOf(lanes: readonly { lane: string }[], limit: number): ClaimOrder['lanes'] {
-    const ordered = this.#turn++ % 2 === 0 ? lanes : lanes.toReversed()
-    let left = limit
-    return ordered.flatMap(({ lane }, at) => {
-      const count = Math.ceil(left / (ordered.length - at))
-      left -= count
-      return count > 0 ? [{ lane, count }] : []
-    })
   }
 
   #hand(parked: Parked, claimed: Claimed): void {
@@ -356,9 +312,12 @@ export class LongPollClaims {
   #park(parked: Parked): void {
     this.#parked.add(parked)
     this.#byWorker.set(parked.wish.worker.workerId, parked)
+    const { tenantId } = parked.wish.worker
+    const byPrefix = this.#byTenant.get(tenantId) ?? new Map<string, Set<Parked>>()
+    this.#byTenant.set(tenantId, byPrefix)
     for (const prefix of parked.prefixes) {
-      const waiting = this.#byPrefix.get(prefix)
-      if (waiting === undefined) this.#byPrefix.set(prefix, new Set([parked]))
+      const waiting = byPrefix.get(prefix)
+      if (waiting === undefined) byPrefix.set(prefix, new Set([parked]))
       else waiting.add(parked)
     }
   }
@@ -369,11 +328,14 @@ export class LongPollClaims {
     parked.place.leave()
     this.#byWorker.delete(parked.wish.worker.workerId)
     this.#fullUntilMs.delete(parked.wish.worker.workerId)
+    const { tenantId } = parked.wish.worker
+    const byPrefix = this.#byTenant.get(tenantId)!
     for (const prefix of parked.prefixes) {
-      const waiting = this.#byPrefix.get(prefix)
+      const waiting = byPrefix.get(prefix)
       waiting?.delete(parked)
-      if (waiting?.size === 0) this.#byPrefix.delete(prefix)
+      if (waiting?.size === 0) byPrefix.delete(prefix)
     }
+    if (byPrefix.size === 0) this.#byTenant.delete(tenantId)
     return true
   }
 }
@@ -389,8 +351,4 @@ function limitsOf(parked: readonly Parked[]): Map<string, number> {
   for (const { wish } of parked)
     if (wish.concurrentMax !== null) limits.set(wish.worker.tenantId, wish.concurrentMax)
   return limits
-}
-
-function sizeOf({ batches, live }: Claimed): number {
-  return batches.reduce((sum, { positions }) => sum + positions.length, live.length)
 }

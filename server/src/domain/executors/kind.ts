@@ -1,6 +1,5 @@
 // The rules of a kind of executor, without any of its work: routes, processes, validation, and the answers of `why`.
-import type { AnyExecution } from '../jobs/job.ts'
-import type { Worker } from '../queue/worker.ts'
+import type { AnyExecution, Executor } from '../jobs/job.ts'
 
 export interface ExecutorKind<Own extends AnyExecution> {
   /** The route of all executions of this kind. Absent: `routeOf` makes it from the job, with the kind as its first word. */
@@ -14,8 +13,8 @@ export interface ExecutorKind<Own extends AnyExecution> {
   nobodyText(execution: Own): string
   /** Whether the operator lets the workers of this server run it. Default: yes. */
   isAllowed?(settings: ExecutorSettings): boolean
-  /** Whether a worker that has this executor may claim the execution. Default: each of our own workers may. */
-  canRun?(worker: RunningWorker, call: { execution: Own; tenantId: string }): boolean
+  /** The workers that may claim the execution, of the ones with this executor. Default: each of our own. */
+  runnersOf?(execution: Own, tenantId: string): Omit<WantedRunner, 'executor'>
   /** Why the execution cannot have a payload; null: it can. Default: null. */
   refusePayload?(execution: Own): string | null
   /** The first wrong field, in a call that fits the schema. */
@@ -24,7 +23,16 @@ export interface ExecutorKind<Own extends AnyExecution> {
   normalize?(execution: Own): Own
 }
 
-export type RunningWorker = Pick<Worker, 'tenantId' | 'executors' | 'handlers' | 'labels'>
+/** The workers that may claim an execution: active ones of ours, or of the tenant. */
+export interface WantedRunner {
+  executor: Executor
+  /** Whose workers may, beside ours; null: only ours. */
+  tenantId: string | null
+  /** Null: it needs none. */
+  handler: string | null
+  /** A worker must have all of them. */
+  labels: readonly string[]
+}
 
 /** A program that shell jobs may run, and the variables that they may set for it. */
 export interface ShellCommand {

@@ -20,11 +20,7 @@ export const worker: ExecutorKind<WorkerExecution> = {
     const wanted = labels.length === 0 ? '' : ` with the labels ${shorten(labels.join(', '))}`
     return `no worker runs the handler ${handler}${wanted}`
   },
-  canRun(runner, { execution, tenantId }) {
-    const isOwn = runner.tenantId === null || runner.tenantId === tenantId
-    const hasLabels = execution.labels.every((label) => runner.labels.includes(label))
-    return isOwn && hasLabels && runner.handlers.includes(execution.handler)
-  },
+  runnersOf: ({ handler, labels }, tenantId) => ({ tenantId, handler, labels }),
   // The route is made from the labels: the same set of labels must give the same text.
   normalize: (execution) => ({ ...execution, labels: [...new Set(execution.labels)].toSorted() }),
 }
@@ -32,6 +28,11 @@ export const worker: ExecutorKind<WorkerExecution> = {
 /** The prefix of the routes of a handler; the labels that a worker must have follow it. */
 export function handlerRoutePrefix(tenantId: string, handler: string): string {
   return `worker ${tenantId} ${handler} `
+}
+
+/** The tenant of a route to a handler. */
+export function tenantOfRoute(route: string): string {
+  return route.split(' ', 2)[1]!
 }
 
 /** Whether a worker with these labels may claim from a route to a handler that it has. */

@@ -2,7 +2,7 @@
 //
 // 1. The last tenth is for tenants that have little in flight: a tenant may take places of it while it has at most a
 //    quarter as many places as are left free. However many large tenants there are, a small one finds room.
-// 2. Calls that last have at most half of all places, and of this half a tenant has at most as much as it leaves free: a
+// 2. Calls and commands that last have at most half of all places, and of this half a tenant has at most as much as it leaves free: a
 //    quarter when it is the only one with such calls. Nothing tells in advance whether a call will last. So each call
 //    counts as one that may, unless the tenant has shown otherwise: for each of its calls that ended within 10 s, one
 //    more runs without being counted. A tenant whose calls end gets more places as they do; one whose calls hang stays
@@ -26,8 +26,8 @@ export interface WorkerPlaces {
   capacity: number
   /** Places that are not in use. */
   free: number
-  /** Whether calls that last are limited. Commands and handlers often take long: only the first rule holds for them. */
-  limitsLong: boolean
+  /** Whether the second rule holds. Default true; `why` looks at each rule by itself. */
+  limitsLong?: boolean
 }
 
 /** Places of a worker that no tenant alone may take: a tenth, at least one, and none when there is only one place. */
@@ -89,7 +89,7 @@ export class WorkerShares {
 
   /** The second rule. */
   #roomOfLong(load: TenantLoad): number {
-    if (!this.#places.limitsLong) return Number.POSITIVE_INFINITY
+    if (this.#places.limitsLong === false) return Number.POSITIVE_INFINITY
     const credit = this.#creditOf(load) - (load.inFlight - load.long)
     const free = 2 * this.#longMax - this.#unproven - unprovenOf(load, this.#creditOf(load))
     return Math.max(0, credit) + Math.max(0, Math.floor(free / 2))

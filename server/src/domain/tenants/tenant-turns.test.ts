@@ -4,11 +4,15 @@ import { setImmediate as settle } from 'node:timers/promises'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { TenantTurns } from './tenant-turns.ts'
 
-/** Calls that take a place write their name into `served`; `expire` is the end of every wait. */
-function setup({ isShared = true, waitingMax = 100 } = {}) {
+/**
+ * Calls that take a place write their name into `served`; a name with a capital is of an operator. `expire` is the end of
+ * every wait.
+ */
+function setup({ isShared = true, waitingMax = 100, operatorPlaces = 0 } = {}) {
   const waits = new Set<() => void>()
   const turns = new TenantTurns({
     placesMax: 4,
+    operatorPlaces,
     shareMax: 2,
     waitingMax,
     waitMsMax: 5_000,
@@ -19,16 +23,17 @@ function setup({ isShared = true, waitingMax = 100 } = {}) {
       return { cancel: () => void waits.delete(callback) }
     },
   })
+  const holderOf = (name: string) => ({ tenantId: name[0]!.toLowerCase(), operator: /^[A-Z]/.test(name) })
   const served: string[] = []
   const take = async (name: string) => {
-    const leave = await turns.take(name[0]!)
+    const leave = await turns.take(holderOf(name))
     served.push(name)
     return leave
   }
   const expire = () => {
     for (const callback of waits) callback()
   }
-  return { turns, take, served, expire, waits }
+  return { take, served, expire, waits }
 }
 
 test('a tenant has at most its share of the places while another exists', async () => {
@@ -72,9 +77,9 @@ test('tenants that hold as many places take turns', async () => {
 })
 
 test('a wait that is over is refused, and takes no place afterwards', async () => {
-  const { turns, take, expire, waits } = setup()
+  const { take, expire, waits } = setup()
   const [leave] = await Promise.all([take('a1'), take('a2')])
-  const refused = assert.rejects(turns.take('a'), Unavailable)
+  const refused = assert.rejects(take('a3'), Unavailable)
   expire()
   await refused
   assert.equal(waits.size, 0)
@@ -84,15 +89,41 @@ test('a wait that is over is refused, and takes no place afterwards', async () =
 })
 
 test('more than the bound do not wait, and one tenant takes no more than a quarter of it', async () => {
-  const { turns, take } = setup({ waitingMax: 8 })
+  const { take } = setup({ waitingMax: 8 })
   await Promise.all([take('a1'), take('a2')])
-  const waiting = [turns.take('a'), turns.take('a')]
-  await assert.rejects(turns.take('a'), Unavailable)
+  const waiting = [take('a'), take('a')]
+  await assert.rejects(take('a'), Unavailable)
   await Promise.all([take('b1'), take('b2')])
   void waiting
-  void turns.take('b')
+  void take('b')
   await assert.rejects(async () => {
-    for (const name of ['b', 'c', 'c', 'd', 'd']) void turns.take(name)
-    await turns.take('e')
+    for (const name of ['b', 'c', 'c', 'd', 'd']) void take(name)
+    await take('e')
   }, Unavailable)
+})
+
+test('a place is kept for operators, and they have all of them whichever tenants wait', async () => {
+  for (const isShared of [true, false]) {
+    const { take, served } = setup({ operatorPlaces: 1, isShared })
+    for (const name of ['a1', 'b1', 'c1', 'd1']) void take(name)
+    await settle()
+    assert.deepEqual(served, ['a1', 'b1', 'c1'])
+    void take('A1')
+    await settle()
+    assert.deepEqual(served, ['a1', 'b1', 'c1', 'A1'])
+  }
+  const { take, served } = setup({ operatorPlaces: 1 })
+  const leaves = await Promise.all(['A1', 'A2', 'A3', 'A4'].map(take))
+  for (const name of ['A5', 'b1']) void take(name)
+  leaves[0]!()
+  leaves[1]!()
+  await settle()
+  assert.deepEqual(served.slice(4), ['b1', 'A5'])
+})
+
+test('an operator uses up no share of the tenant that it acts for', async () => {
+  const { take, served } = setup({ operatorPlaces: 1 })
+  for (const name of ['A1', 'A2', 'a1', 'a2', 'b1']) void take(name)
+  await settle()
+  assert.deepEqual(served, ['A1', 'A2', 'a1', 'a2'])
 })

@@ -1,10 +1,14 @@
 // Places that are waited for, such as the connections of a pool: while a second tenant exists, one tenant has at most its
-// share of them, and a free place goes to the waiting tenant that holds the fewest. Tenants with as many take turns.
+// share of them, and a free place goes to the waiting tenant that holds the fewest. Tenants with as many take turns. Some
+// places are kept for operators: they count as a tenant of their own with a right to all of them.
 import { Unavailable } from '../../lib/unavailable.ts'
+import type { PlaceHolder } from './tenant-shares.ts'
 
 export interface TenantTurnsOptions {
-  /** For all tenants together. */
+  /** In all. */
   placesMax: number
+  /** Of them, for operators only. */
+  operatorPlaces: number
   /** For one tenant, while another exists. */
   shareMax: number
   /** Waiting for a place at most, in all; one tenant has a quarter of that while another exists. */
@@ -17,10 +21,14 @@ export interface TenantTurnsOptions {
   schedule: (ms: number, callback: () => void) => { cancel(): void }
 }
 
+/** No tenant has this id. */
+const operators = 'operators'
+
 /** Gives the place back; to be called once. */
 export type LeavePlace = () => void
 
 interface TenantOfTurns {
+  isOperator: boolean
   held: number
   waiting: Set<() => void>
 }
@@ -30,6 +38,7 @@ export class TenantTurns {
   /** With at least one place or one waiting call; the tenant that was served last is the last one. */
   readonly #tenants = new Map<string, TenantOfTurns>()
   #held = 0
+  #heldByOperators = 0
   #waiting = 0
 
   constructor(options: TenantTurnsOptions) {
@@ -37,33 +46,37 @@ export class TenantTurns {
   }
 
   /** Rejects with Unavailable when too many wait, or when it was waited too long. */
-  async take(tenantId: string): Promise<LeavePlace> {
-    const tenant = this.#tenants.get(tenantId) ?? { held: 0, waiting: new Set() }
-    this.#tenants.set(tenantId, tenant)
-    if (tenant.waiting.size > 0 || !this.#hasPlaceFor(tenant)) await this.#wait(tenantId, tenant)
-    else this.#hold(tenant)
+  async take({ tenantId, operator: isOperator }: PlaceHolder): Promise<LeavePlace> {
+    const key = isOperator ? operators : tenantId
+    const tenant = this.#tenants.get(key) ?? { isOperator, held: 0, waiting: new Set() }
+    this.#tenants.set(key, tenant)
+    if (tenant.waiting.size > 0 || !this.#hasPlaceFor(tenant)) await this.#wait(key, tenant)
+    else this.#hold(tenant, 1)
     return () => {
-      tenant.held -= 1
-      this.#held -= 1
+      this.#hold(tenant, -1)
       this.#serve()
-      this.#forget(tenantId, tenant)
+      this.#forget(key, tenant)
     }
   }
 
-  #hasPlaceFor({ held }: TenantOfTurns): boolean {
-    const { placesMax, shareMax, isShared } = this.#options
-    return this.#held < placesMax && (held < shareMax || !isShared())
+  #hasPlaceFor({ isOperator, held }: TenantOfTurns): boolean {
+    const { placesMax, operatorPlaces, shareMax, isShared } = this.#options
+    if (this.#held >= placesMax) return false
+    if (isOperator) return true
+    const heldByTenants = this.#held - this.#heldByOperators
+    return heldByTenants < placesMax - operatorPlaces && (held < shareMax || !isShared())
   }
 
-  #hold(tenant: TenantOfTurns): void {
-    tenant.held += 1
-    this.#held += 1
+  #hold(tenant: TenantOfTurns, change: 1 | -1): void {
+    tenant.held += change
+    this.#held += change
+    if (tenant.isOperator) this.#heldByOperators += change
   }
 
   /** Holds a place when it resolves. */
   #wait(tenantId: string, tenant: TenantOfTurns): Promise<void> {
     const { waitingMax, waitMsMax, of, isShared, schedule } = this.#options
-    const isFull = tenant.waiting.size >= waitingMax / 4 && isShared()
+    const isFull = !tenant.isOperator && tenant.waiting.size >= waitingMax / 4 && isShared()
     if (isFull || this.#waiting >= waitingMax) {
       this.#forget(tenantId, tenant)
       return Promise.reject(new Unavailable(of))
@@ -76,7 +89,7 @@ export class TenantTurns {
       }
       const serve = () => {
         end()
-        this.#hold(tenant)
+        this.#hold(tenant, 1)
         resolve()
       }
       const timer = schedule(waitMsMax, () => {

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { shareHeldBy } from './why-share.ts'
 
-const worker = (tenants: Record<string, [inFlight: number, long: number]>, limitsLong = true) => ({
+const worker = (tenants: Record<string, [inFlight: number, long: number]>) => ({
   capacity: 2_000,
-  limitsLong,
   tenants: new Map(Object.entries(tenants).map(([id, [inFlight, long]]) => [id, { inFlight, long }])),
 })
 
@@ -21,8 +20,7 @@ test('a tenant that finds a place at one worker is not, nor one with quick calls
   assert.equal(shareHeldBy([], 'a'), null)
 })
 
-test('a tenant with all places but the last tenth is at its share, also of commands', () => {
+test('a tenant with all places but the last tenth is at its share', () => {
   assert.equal(shareHeldBy([worker({ a: [1_800, 0] })], 'a'), 1_800)
-  assert.equal(shareHeldBy([worker({ a: [1_800, 1_800] }, false)], 'a'), 1_800)
-  assert.equal(shareHeldBy([worker({ a: [1_799, 1_799] }, false)], 'a'), null)
+  assert.equal(shareHeldBy([worker({ a: [1_799, 0] })], 'a'), null)
 })

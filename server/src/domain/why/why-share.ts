@@ -4,8 +4,6 @@ import { type TenantLoad, WorkerShares } from '../queue/worker-shares.ts'
 
 export interface HoldingWorker {
   capacity: number
-  /** See `WorkerPlaces`. */
-  limitsLong: boolean
   /** By tenant id. Quick ends are not known: only executions that have lasted count against the half of long calls. */
   tenants: ReadonlyMap<string, Pick<TenantLoad, 'inFlight' | 'long'>>
 }
@@ -20,7 +18,7 @@ export function shareHeldBy(workers: readonly HoldingWorker[], tenantId: string)
   return held === 0 ? null : held
 }
 
-function hasPlace({ capacity, limitsLong, tenants }: HoldingWorker, tenantId: string): boolean {
+function hasPlace({ capacity, tenants }: HoldingWorker, tenantId: string): boolean {
   const used = tenants.values().reduce((sum, { inFlight }) => sum + inFlight, 0)
   const roomOf = (isLong: boolean) => {
     const loads = [...tenants].map(([id, { inFlight, long }]): [string, TenantLoad] => [
@@ -29,5 +27,5 @@ function hasPlace({ capacity, limitsLong, tenants }: HoldingWorker, tenantId: st
     ])
     return new WorkerShares({ capacity, limitsLong: isLong, free: capacity - used }, loads).roomOf(tenantId)
   }
-  return roomOf(false) > 0 && (!limitsLong || roomOf(true) > 0)
+  return roomOf(false) > 0 && roomOf(true) > 0
 }

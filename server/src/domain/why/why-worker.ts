@@ -1,14 +1,13 @@
 // Which workers could run an execution of a job, and the sentence for when none can.
-
-import type { RunningWorker } from '../executors/kind.ts'
+import type { WantedRunner } from '../executors/kind.ts'
 import { EXECUTOR_KINDS } from '../executors/list.ts'
 import type { Execution, JobVersion } from '../jobs/job.ts'
 
-/** Whether the worker may claim it. */
-export function canRun(worker: RunningWorker, call: Pick<JobVersion, 'execution' | 'tenantId'>): boolean {
-  const { type } = call.execution
-  if (!worker.executors.includes(type)) return false
-  return EXECUTOR_KINDS[type].canRun?.(worker, call) ?? worker.tenantId === null
+/** The workers that may claim it. */
+export function runnersOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 'tenantId'>): WantedRunner {
+  const { type: executor } = execution
+  const wanted = EXECUTOR_KINDS[executor].runnersOf?.(execution, tenantId)
+  return { executor, ...(wanted ?? { tenantId: null, handler: null, labels: [] }) }
 }
 
 /** Why no worker that is alive may take it. */

@@ -27,7 +27,7 @@ const facts: NowFacts = {
   job,
   now: at('03:40:00'),
   underWay: { executions: [], letGo: 0, owed: null },
-  workers: { count: 2, free: 10, shareHeld: null, limit: null },
+  workers: { count: 2, hasRoom: true, shareHeld: null, limit: null },
   last: { slot: at('03:00:00'), status: 'SUCCEEDED', reason: null, executionId: 'x' },
   next: { slot: at('04:00:00'), dueAt: at('04:00:00'), exclusion: null },
   nextRunAt: at('04:00:00'),
@@ -138,7 +138,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'suspect',
   ],
   [
-    { ...under(ready), job: byHandler, workers: { count: 0, free: 0, shareHeld: null, limit: null } },
+    { ...under(ready), job: byHandler, workers: { count: 0, hasRoom: false, shareHeld: null, limit: null } },
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but no worker runs the handler report with the labels eu.',
     'PENDING',
     'no_worker',
@@ -150,19 +150,19 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     null,
   ],
   [
-    { ...under(ready), workers: { count: 0, free: 0, shareHeld: null, limit: null } },
+    { ...under(ready), workers: { count: 0, hasRoom: false, shareHeld: null, limit: null } },
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but no worker is registered.',
     'PENDING',
     'no_worker',
   ],
   [
-    { ...under(ready), workers: { count: 3, free: 0, shareHeld: 500, limit: null } },
+    { ...under(ready), workers: { count: 3, hasRoom: false, shareHeld: 500, limit: null } },
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but all 3 workers are at capacity.',
     'PENDING',
     'capacity',
   ],
   [
-    { ...under(ready), workers: { count: 3, free: 900, shareHeld: 500, limit: null } },
+    { ...under(ready), workers: { count: 3, hasRoom: true, shareHeld: 500, limit: null } },
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its tenant has 500 under way, its share of the workers while other tenants have jobs.',
     'PENDING',
     'tenant_share',
@@ -170,7 +170,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
   [
     {
       ...under(ready),
-      workers: { count: 3, free: 0, shareHeld: null, limit: { running: 101, max: 100 } },
+      workers: { count: 3, hasRoom: false, shareHeld: null, limit: { running: 101, max: 100 } },
     },
     'It waits: the slot 2026-01-02T03:00:00Z (execution x) has been ready since 2026-01-02T03:00:00Z, but its tenant runs 101 executions, and its tier lets 100 run at once (concurrent_executions_max).',
     'PENDING',

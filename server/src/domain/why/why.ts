@@ -28,7 +28,7 @@ export interface NowFacts {
   /** Workers that are alive and may take executions of the job. */
   workers: {
     count: number
-    free: number
+    hasRoom: boolean
     /** Executions of the tenant that they run, if they leave it no place while other tenants have jobs; null: they do. */
     shareHeld: number | null
     /** If its tenant runs as many executions as its tier lets run at once; null: it may run more. */
@@ -99,7 +99,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `has been ready since ${atText(one.enqueuedAt)}`
-  const { count, free, shareHeld, limit } = facts.workers
+  const { count, hasRoom, shareHeld, limit } = facts.workers
   if (count === 0) {
     return answer(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
   }
@@ -126,7 +126,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
       'concurrent_executions',
     )
   }
-  if (free <= 0) {
+  if (!hasRoom) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
     return answer(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
   }

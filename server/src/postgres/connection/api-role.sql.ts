@@ -1,7 +1,7 @@
 // The role as which the API reads.
 import { sql } from '../../lib/sql.ts'
 
-/** $1 the role, $2 the tables it reads: one row. */
+/** $1 the role, $2 the tables it reads, $3 the ones of which it reads some columns: one row. */
 export const selectApiRole = sql('selectApiRole')`
   SELECT role.oid IS NOT NULL AS is_there,
     own.rolsuper OR own.rolcreaterole AS may_create,
@@ -14,7 +14,9 @@ export const selectApiRole = sql('selectApiRole')`
     END AS may_set,
     coalesce(has_schema_privilege(role.oid, current_schema(), 'USAGE'), false) AS may_use_schema,
     role.oid IS NOT NULL
-      AND has_any_column_privilege(role.oid, 'tenants', 'SELECT')
+      AND (
+        SELECT bool_and(has_any_column_privilege(role.oid, name, 'SELECT')) FROM unnest($3::text[]) AS name
+      )
       AND (SELECT bool_and(has_table_privilege(role.oid, name, 'SELECT')) FROM unnest($2::text[]) AS name)
       AS may_read,
     array_to_string(current_schemas(false), ',') AS schemas, own.rolname AS own_name,

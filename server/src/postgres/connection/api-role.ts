@@ -8,13 +8,22 @@ import type { Database } from './database.ts'
 
 export const apiRole = 'carillon_api'
 
-/** The tables that the reads of the API use besides `tenants`, of which they see all but the keys. */
+/** The tables that the reads of the API use besides the ones of which they see a part. */
 export const readTables: readonly string[] = [
   ...['tiers', 'jobs', 'job_versions', 'job_edges', 'calendars', 'operations', 'artifacts'],
   ...['cursors', 'slots', 'catchups', 'skips', 'batches', 'live', 'graph_runs', 'run_roots', 'run_notes'],
   ...['attempts', 'dead_letters', 'logs', 'job_days', 'stats_feed', 'rollup_feeds', 'tenant_activity'],
-  ...['job_activity', 'failure_groups', 'late_slots'],
+  ...['job_activity', 'failure_groups', 'late_slots', 'workers', 'former_workers'],
 ]
+
+/** The tables of which they see these columns: no keys, and no hashes of keys. */
+const partlyReadTables: Readonly<Record<string, readonly string[]>> = {
+  tenants: ['tenant_id', 'name', 'tier', 'created_at'],
+  api_keys: [
+    ...['key_id', 'tenant_id', 'name', 'prefix', 'scopes', 'created_at', 'created_by', 'expires_at'],
+    ...['revoked_at', 'last_used_at'],
+  ],
+}
 
 export type ApiRoleState = { kind: 'on'; role: string; schemas: string } | ({ kind: 'off' } & RowSecurityOff)
 
@@ -76,7 +85,11 @@ interface FoundRow {
 }
 
 async function look(database: Database, role: string): Promise<FoundRow> {
-  const { rows } = await database.query<FoundRow>(selectApiRole, [role, readTables])
+  const { rows } = await database.query<FoundRow>(selectApiRole, [
+    role,
+    readTables,
+    Object.keys(partlyReadTables),
+  ])
   return rows[0]!
 }
 
@@ -96,7 +109,9 @@ function missingOf(found: Found): string | ApiRoleState | null {
   return [
     'SELECT pg_advisory_xact_lock(7420, 24)',
     ...(may_use_schema ? [] : [`GRANT USAGE ON SCHEMA ${schemas.split(',')[0]} TO ${role}`]),
-    `GRANT SELECT (tenant_id, name, tier, created_at) ON tenants TO ${role}`,
+    ...Object.entries(partlyReadTables).map(
+      ([table, columns]) => `GRANT SELECT (${columns.join(', ')}) ON ${table} TO ${role}`,
+    ),
     `GRANT SELECT ON ${readTables.join(', ')} TO ${role}`,
   ].join('; ')
 }

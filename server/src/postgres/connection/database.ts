@@ -100,6 +100,8 @@ export class Database implements Transactions, AsyncDisposable {
       keepAlive: true,
       // Covers the wait for a free connection too.
       connectionTimeoutMillis: connectMsMax,
+      // Connections stay: a herd that had to open them, and to prepare its statements on each, would start late. The
+      // database has one for every place in every pool (wiring/connections.ts), so an idle one is in nobody's way.
       idleTimeoutMillis: 0,
       statement_timeout: statementMs,
       lock_timeout: Math.min(3_000, statementMs),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { useDatabase } from '../../../test/database.ts'
+import { listWorkers } from '../../../test/list-workers.ts'
 import { workerLeaseMs, workersPerTenantMax } from '../../domain/queue/worker.ts'
 import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
@@ -48,13 +49,13 @@ test('one dead worker among 10,500 is reclaimed when its lease is over, and no o
   assert.deepEqual(reclaimed, [workerLeaseMs])
   const counts = await store.workers.count({ tenantId: few })
   assert.deepEqual([counts.active, counts.deadLastHour], [499, 1])
-  assert.equal((await store.workers.list({ tenantId: few, status: 'DEAD' }))[0]!.workerId, dead)
+  assert.equal((await listWorkers(store.workers, { tenantId: few, status: 'DEAD' }))[0]!.workerId, dead)
   assert.equal((await store.workers.count({ tenantId: many })).active, workersPerTenantMax)
 
   // A page at a time, every worker is listed once.
   const seen = new Set<string>()
   for (let after: string | null = null; ; ) {
-    const page = await store.workers.list({ tenantId: many, after, limit: 999 })
+    const page = await listWorkers(store.workers, { tenantId: many, after, limit: 999 })
     for (const { workerId } of page) seen.add(workerId)
     if (page.length < 999) break
     after = page.at(-1)!.workerId

@@ -72,8 +72,8 @@ const isSilent = fragment`w.beat_at < clock_timestamp() - $1 * interval '1 milli
 const statusNow = fragment`CASE WHEN ${isSilent} THEN 'DEAD' ELSE w.status END`
 
 /**
- * $2 how many, $3 behind this id, $4 the status; null: any. $5 the bytes of the page, as JSON; null: of any size. `whose`:
- * a condition on a row (w).
+ * $2 how many, $3 behind this id, $4 the status; null: any. $5 the bytes of the page, as JSON. `whose`: a condition on a row
+ * (w).
  */
 const pageOf = (whose: Fragment): Fragment => fragment`
   SELECT ${columns}, p.status, p.ended_at, p.picked_count,
@@ -104,11 +104,10 @@ const pageOf = (whose: Fragment): Fragment => fragment`
     ) picked
     WINDOW in_order AS (ORDER BY picked.worker_id)
   ) p
-  WHERE p.nth <= $2 AND ($5::bigint IS NULL OR p.nth = 1 OR p.bytes <= $5)
+  WHERE p.nth <= $2 AND (p.nth = 1 OR p.bytes <= $5::bigint)
   ORDER BY p.nth`
 
 export const selectAllWorkers = sql('selectAllWorkers')`${pageOf(fragment`true`)}`
-export const selectOwnWorkers = sql('selectOwnWorkers')`${pageOf(fragment`w.tenant_id IS NULL`)}`
 export const selectTenantWorkers = sql('selectTenantWorkers')`${pageOf(fragment`w.tenant_id = $6`)}`
 
 export const selectWorker = sql('selectWorker')`
@@ -135,6 +134,53 @@ const countOf = (whose: Fragment): Fragment => fragment`
 
 export const countAllWorkers = sql('countAllWorkers')`${countOf(fragment`true`)}`
 export const countTenantWorkers = sql('countTenantWorkers')`${countOf(fragment`w.tenant_id = $2`)}`
+
+/** Whether a worker (w) of either table has the executor ($3), the handler ($4; null: none is needed) and the labels ($5). */
+const isEquipped = fragment`
+  w.executors @> ARRAY[$3::text] AND ($4::text IS NULL OR w.handlers @> ARRAY[$4]) AND w.labels @> $5::text[]`
+const isActive = fragment`w.status = 'ACTIVE' AND NOT (${isSilent})`
+
+// The workers of the tenant ($2; null: none) apart from ours: each part reads the index by tenant. $6 how many of ours.
+export const selectRunners = sql('selectRunners')`
+  WITH runner AS MATERIALIZED (
+    SELECT w.worker_id, w.tenant_id, w.capacity
+    FROM workers w
+    WHERE w.tenant_id IS NULL AND ${isActive} AND ${isEquipped}
+    UNION ALL
+    SELECT w.worker_id, w.tenant_id, w.capacity
+    FROM workers w
+    WHERE w.tenant_id = $2::uuid AND ${isActive} AND ${isEquipped}
+  )
+  SELECT (SELECT count(*) FROM runner)::int AS count,
+    EXISTS (SELECT FROM runner r WHERE ${heldBy(fragment`r.worker_id`)} < r.capacity) AS has_room,
+    (
+      SELECT coalesce(json_agg(json_build_object('workerId', o.worker_id, 'capacity', o.capacity)), '[]')
+      FROM (
+        SELECT r.worker_id, r.capacity
+        FROM runner r
+        WHERE r.tenant_id IS NULL
+        ORDER BY r.worker_id LIMIT $6
+      ) o
+    ) AS own`
+
+// $6 whether workers of any status count, and the ones that are gone and still shown.
+export const findRunner = sql('findRunner')`
+  SELECT true AS found
+  FROM workers w
+  WHERE w.tenant_id IS NULL AND ($6::boolean OR (${isActive})) AND ${isEquipped}
+  UNION ALL
+  SELECT true
+  FROM workers w
+  WHERE w.tenant_id = $2::uuid AND ($6 OR (${isActive})) AND ${isEquipped}
+  UNION ALL
+  SELECT true
+  FROM former_workers w
+  WHERE w.tenant_id IS NULL AND $6 AND w.shown_until > clock_timestamp() AND ${isEquipped}
+  UNION ALL
+  SELECT true
+  FROM former_workers w
+  WHERE w.tenant_id = $2 AND $6 AND w.shown_until > clock_timestamp() AND ${isEquipped}
+  LIMIT 1`
 
 // $2 after how many ms an execution is a long one. Executions leave their batches after 200 ms.
 export const countHeldOfTenants = sql('countHeldOfTenants')`

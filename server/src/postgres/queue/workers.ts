@@ -1,4 +1,5 @@
 // Worker leases on PostgreSQL, and the workers as people see them.
+import type { WantedRunner } from '../../domain/executors/kind.ts'
 import {
   formerWorkersMax,
   shownMs,
@@ -14,7 +15,9 @@ import type { Leases } from '../../ports/leases.ts'
 import { pageItemsBytesMax } from '../../ports/pages.ts'
 import {
   type HeldOfTenant,
+  ownRunnersMax,
   type RegisteredWorker,
+  type Runners,
   type WorkerCounts,
   type WorkerPage,
   type WorkerQuery,
@@ -69,21 +72,12 @@ export class PostgresWorkers implements Leases, Workers {
     await this.#database.query(statements.deleteWorker, values)
   }
 
-  async list(query: WorkerQuery): Promise<WorkerView[]> {
-    return (await this.#read(query, null)).workers
-  }
-
-  page(query: WorkerQuery & { bytesMax?: number }): Promise<WorkerPage> {
-    return this.#read(query, query.bytesMax ?? pageItemsBytesMax)
-  }
-
-  async #read(query: WorkerQuery, bytesMax: number | null): Promise<WorkerPage> {
-    const { tenantId, ours = false, status = null, after = null, limit = workersPerPage } = query
-    const values = [workerLeaseMs, limit, after ?? firstId, status, bytesMax]
-    const statement = ours ? statements.selectOwnWorkers : statements.selectAllWorkers
+  async page(query: WorkerQuery): Promise<WorkerPage> {
+    const { tenantId, status = null, after = null, limit = workersPerPage } = query
+    const values = [workerLeaseMs, limit, after ?? firstId, status, query.bytesMax ?? pageItemsBytesMax]
     const { rows } =
       tenantId === null
-        ? await this.#database.query<ListedRow>(statement, values)
+        ? await this.#database.query<ListedRow>(statements.selectAllWorkers, values)
         : await this.#database.query<ListedRow>(statements.selectTenantWorkers, [...values, tenantId])
     return {
       workers: rows.map(({ picked_count: _count, ...row }) => fromColumns<WorkerView>(row)),
@@ -108,6 +102,17 @@ export class PostgresWorkers implements Leases, Workers {
     return fromColumns<WorkerCounts>(rows[0]!)
   }
 
+  async runners(wanted: WantedRunner): Promise<Runners> {
+    const values = [...valuesOf(wanted), ownRunnersMax]
+    const { rows } = await this.#database.query<Columns<Runners>>(statements.selectRunners, values)
+    return fromColumns<Runners>(rows[0]!)
+  }
+
+  async hasRunner(wanted: WantedRunner, { orShown = false } = {}): Promise<boolean> {
+    const { count } = await this.#database.query(statements.findRunner, [...valuesOf(wanted), orShown])
+    return count > 0
+  }
+
   async countHeld(workerIds: readonly string[]): Promise<HeldOfTenant[]> {
     const { rows } = await this.#database.query<{
       worker_id: string
@@ -127,6 +132,10 @@ export class PostgresWorkers implements Leases, Workers {
     const { count } = await this.#database.query(statements.pruneFormerWorkers, [limit])
     return count
   }
+}
+
+function valuesOf({ tenantId, executor, handler, labels }: WantedRunner): unknown[] {
+  return [workerLeaseMs, tenantId, executor, handler, labels]
 }
 
 type ListedRow = Columns<WorkerView> & { picked_count: number }

@@ -1,7 +1,9 @@
 // All processes of an attempt, also the ones that left its process group on purpose. Where the kernel lets us make groups
-// (cgroup 2) no process can leave them; elsewhere processes are found by the directory of the attempt in their environment.
+// (cgroup 2) no process can leave them, and they have limits in all; elsewhere processes are found by the directory of the
+// attempt in their environment.
+import { totalmem } from 'node:os'
 import { basename } from 'node:path'
-import { type Cgroup, openCgroup } from '../../lib/cgroup.ts'
+import { type Cgroup, type CgroupLimits, openCgroup } from '../../lib/cgroup.ts'
 import { killMarked } from '../../lib/marked-processes.ts'
 import { ReapedCpu } from '../../lib/reaped-cpu.ts'
 import { realTimers } from '../../lib/time/timers.ts'
@@ -22,6 +24,10 @@ export interface AttemptProcesses {
 /** Names the directory of an attempt to its processes, and marks them as its own. */
 export const directoryVariable = 'CARILLON_DIRECTORY'
 
+/** Of the processes that all commands may have, for one attempt: as everything that tenants share. */
+const processesShare = 1 / 4
+/** Of the memory of the machine, for one attempt. */
+const memoryShare = 1 / 2
 const removeTriesMax = 100
 const removeEveryMs = 20
 
@@ -37,8 +43,9 @@ export class CommandProcesses {
     this.#group = group
   }
 
-  of(timers: Timers, directory: string): AttemptProcesses {
-    const group = this.#group?.make(basename(directory)) ?? null
+  /** `processesMax`: of all commands. */
+  of(timers: Timers, directory: string, processesMax: number): AttemptProcesses {
+    const group = this.#group?.make(basename(directory), limitsOf(processesMax)) ?? null
     let isGrouped = false
     let reapedMs: Promise<number | null> | null = null
     return {
@@ -65,6 +72,13 @@ export class CommandProcesses {
   /** After `killAll`, once no process starts any more. */
   async remove(): Promise<void> {
     if (this.#group !== null) await removeEmpty(realTimers, this.#group)
+  }
+}
+
+function limitsOf(processesMax: number): CgroupLimits {
+  return {
+    processesMax: Math.ceil(processesMax * processesShare),
+    memoryBytesMax: Math.floor(totalmem() * memoryShare),
   }
 }
 

@@ -72,7 +72,7 @@ const lookMs = 100
 export function startCommand(deps: CommandDeps, command: Command): RunningCommand {
   const { file, args, directory, env, cpuSeconds, hasWords } = command
   const { limits, user } = deps
-  const processes = deps.processes.of(deps.timers, directory)
+  const processes = deps.processes.of(deps.timers, directory, limits.processesMax)
   const bounds = gateArguments({ ...limits, cpuSeconds, keepsPrivileges: user === null })
   const child = spawn('/bin/sh', ['-c', gate, 'carillon-gate', ...bounds, file, ...args], {
     ...user,

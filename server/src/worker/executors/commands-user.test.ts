@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib'
 import { packTar } from '../../../test/bundle.ts'
 import { cleanUp } from '../../../test/cleanup.ts'
 import { callOf, createListener, setupCommands } from '../../../test/commands.ts'
+import { sayNotRun } from '../../../test/root-test.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import { realTimers } from '../../lib/time/timers.ts'
 import { createArtifactExecutor } from './artifact.ts'
@@ -114,7 +115,7 @@ test('a bundle is read by its user, and not changed', async (t) => {
   assert.equal(error, null)
   const { uid, refused } = JSON.parse(preview!)
   assert.equal(uid, user.uid)
-  if (!isRoot) return
+  if (!isRoot) return sayNotRun(t)
   assert.deepEqual(refused, ['append', 'open', 'beside'])
   await chmod(base, 0o700)
   const message = `It could not be started: the user of CARILLON_COMMANDS_USER may not open ${base}`

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import type { AttemptMark } from '../../../src/ports/attempts.ts'
+import { listWorkers } from '../../list-workers.ts'
 import type { StoreScenario } from '../stores.ts'
 import {
   allTaken,
@@ -193,7 +194,7 @@ function testMates(name: string, setup: Setup): void {
     const { marks, workerId } = await holdBatch(s, 2)
     for (const mark of marks) await report(s, [mark], s.succeeded())
     await s.leases.unregister(workerId)
-    const workers = await s.workers.list({ tenantId: null })
+    const workers = await listWorkers(s.workers, { tenantId: null })
     assert.deepEqual(
       workers.map(({ status }) => status),
       ['LEFT'],

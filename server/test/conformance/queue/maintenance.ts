@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { rankOf } from '../../../src/domain/queue/rank.ts'
 import { lossesMax } from '../../../src/domain/queue/retry.ts'
 import { epochMs } from '../../../src/lib/time/epoch.ts'
+import { listWorkers } from '../../list-workers.ts'
 import { notHeld, type Scenario } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 import { assertWithin, during } from './held.ts'
@@ -57,7 +58,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const lost = await s.addWorker()
     const [batch, claimed] = await during(s, () => s.claimBatch(lost))
     await reclaim(s, lost)
-    const workers = await s.workers.list({ tenantId: null })
+    const workers = await listWorkers(s.workers, { tenantId: null })
     assert.deepEqual(
       workers.map(({ workerId, status }) => [workerId, status]),
       [[lost, 'DEAD']],
@@ -184,7 +185,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const workerId = await s.addWorker()
     await s.claimBatch(workerId)
     await assert.rejects(s.leases.unregister(workerId))
-    assert.equal((await s.workers.list({ tenantId: null })).length, 1)
+    assert.equal((await listWorkers(s.workers, { tenantId: null })).length, 1)
   })
 }
 

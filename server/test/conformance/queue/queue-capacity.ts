@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../../src/domain/queue/route.ts'
 import type { Claimed } from '../../../src/ports/queue.ts'
+import { listWorkers } from '../../list-workers.ts'
 import type { StoreScenario } from '../stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -32,9 +33,9 @@ export function testQueueCapacity(name: string, setup: Setup): void {
     assert.deepEqual([sizeOf(first), first.isFull], [2, undefined])
     for (let again = 0; again < 3; again++)
       assert.deepEqual(await claimWithin(s, workerId), { batches: [], live: [], isFull: true })
-    assert.equal((await s.workers.list({ tenantId: null }))[0]!.currentLoad, 2)
+    assert.equal((await listWorkers(s.workers, { tenantId: null }))[0]!.currentLoad, 2)
     await s.finishLive(workerId, first.live[0]!, s.succeeded())
-    assert.equal((await s.workers.list({ tenantId: null }))[0]!.currentLoad, 1)
+    assert.equal((await listWorkers(s.workers, { tenantId: null }))[0]!.currentLoad, 1)
     assert.equal(sizeOf(await claimWithin(s, workerId)), 1)
     assert.equal((await claimWithin(s, workerId)).isFull, true)
     const other = await s.addWorker({ capacity: 50 })
@@ -50,9 +51,9 @@ export function testQueueCapacity(name: string, setup: Setup): void {
     const workerId = await s.addWorker({ capacity: 7 })
     assert.equal(sizeOf(await claimWithin(s, workerId)), 7)
     assert.equal((await claimWithin(s, workerId)).isFull, true)
-    assert.equal((await s.workers.list({ tenantId: null }))[0]!.currentLoad, 7)
+    assert.equal((await listWorkers(s.workers, { tenantId: null }))[0]!.currentLoad, 7)
     assert.equal(await s.queue.releaseUnknown(workerId, []), 7)
-    assert.equal((await s.workers.list({ tenantId: null }))[0]!.currentLoad, 0)
+    assert.equal((await listWorkers(s.workers, { tenantId: null }))[0]!.currentLoad, 0)
     assert.equal(sizeOf(await claimWithin(s, workerId)), 7)
   })
 
