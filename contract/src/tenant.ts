@@ -186,13 +186,20 @@ export const Tenant = describedObject('The tenant.', {
 export type Tenant = Type.Static<typeof Tenant>
 
 /** The limits of a tier that a tenant uses up. */
-export const USED_LIMITS = ['active_jobs_max', 'waiting_executions_max', 'storage_bytes_max'] as const
+export const USED_LIMITS = [
+  'executions_per_minute',
+  'concurrent_executions_max',
+  'active_jobs_max',
+  'waiting_executions_max',
+  'storage_bytes_max',
+] as const
 
 export const Usage = strictObject({
   name: oneOf(USED_LIMITS, 'The field of the tier.'),
   limit: integerOrNull('Its value in the tier. Null: no limit.'),
   used: Type.Integer({
-    description: 'The part of it that the tenant uses. It may be some seconds old.',
+    description:
+      'The part of it that the tenant uses. It may be some seconds old. Of `executions_per_minute`: the executions that count against it by now, at most two minutes’ worth.',
   }),
   capped: Type.Boolean({ description: 'Whether it is more: without a limit counting stops at 100,000.' }),
   resets_at: instantOrNull('When the used part is zero again. Null: when the tenant uses less.'),

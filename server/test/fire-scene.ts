@@ -64,7 +64,7 @@ export async function setup() {
       lanes: new LaneChooser(),
       outages: new OutageDetector(),
       smallTenants: { firedSinceMs: null },
-      charger: new SlotCharger({ clock: world.clock, executionBudgets: ports.executionBudgets }),
+      charger: new SlotCharger({ ...ports, clock: world.clock }),
       directDispatch: null as DirectDispatch | null,
     },
     onEnqueued: (isShared: boolean) => {

@@ -1,6 +1,6 @@
 // The statements on the limits of tenants, with full-size parameters, for the test that checks their query plans.
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
-import { countWaiting, lockStorage, measureStorage } from '../src/postgres/access/tenant-room.sql.ts'
+import { countWaitingOfTenants, lockStorage, measureStorage } from '../src/postgres/access/tenant-room.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
@@ -8,7 +8,7 @@ const tenants = `SELECT ARRAY['${defaultTenantId}']::uuid[]`
 
 export const tenantStatements: HotStatement[] = [
   {
-    statement: countWaiting,
+    statement: countWaitingOfTenants,
     values: [tenants, tenants, 'SELECT 100000', 'SELECT 20000', 'SELECT 500'],
     types: 'uuid[], text[], int, bigint, bigint',
   },

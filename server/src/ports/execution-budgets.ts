@@ -5,7 +5,7 @@ import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { BudgetGrant, BudgetOrder } from '../domain/tenants/execution-budget.ts'
 
 export interface ExecutionBudgets {
-  /** The limits of these tenants that have one. At most 1,000 at once. */
+  /** The tenants among these with a limit on executions a minute, or on waiting ones. At most 1,000 at once. */
   limits(tenantIds: readonly string[]): Promise<BudgetLimit[]>
   /** Grows with each change that may concern `limits`. */
   limitsRevision(): Promise<number>
@@ -27,7 +27,8 @@ export interface ExecutionBudgets {
 
 export interface BudgetLimit {
   tenantId: string
-  executionsPerMinute: number
+  executionsPerMinute: number | null
+  waitingExecutionsMax: number | null
 }
 
 export interface BudgetCharge {

@@ -108,8 +108,11 @@ export interface SlotToFire {
   previousSlot: EpochMs | null
   /** Slots that will not run: before this one, or up to it when `skip` is set. */
   skipped: readonly SkippedSlots[]
-  /** Why this slot does not run and is only recorded; null: it runs. `misfire`: it is the last slot of `skipped`. */
-  skip: 'misfire' | 'exclusion' | null
+  /**
+   * Why this slot does not run and is only recorded; null: it runs. `misfire`: it is the last slot of `skipped`. `quota`: as
+   * many executions of its tenant wait as its tier allows.
+   */
+  skip: 'misfire' | 'exclusion' | 'quota' | null
   /** For a schedule with `max_runs`: that number, and the number of slots that this fire runs, owed ones included. */
   runs: { max: number; count: number } | null
   /** The calendars it was planned with: when they have changed since, it is stale. */
@@ -148,7 +151,7 @@ export function isDecidedAlone({ overlapPolicy, runs }: Pick<SlotToFire, 'overla
 }
 
 /**
- * already_recorded: the slot has its record. overlap, misfire, exclusion: recorded as skipped. deferred: it is owed, and
+ * already_recorded: the slot has its record. overlap, misfire, exclusion, quota: recorded as skipped. deferred: it is owed, and
  * waits for a live execution. buffered: it has an execution, which waits to be released. early: the database's clock has
  * not reached its time. stale: the caller's copy of the job is outdated. busy: its cursor is locked; try again soon.
  */
@@ -160,6 +163,7 @@ export type FireAnswer = {
     | 'overlap'
     | 'misfire'
     | 'exclusion'
+    | 'quota'
     | 'deferred'
     | 'buffered'
     | 'early'

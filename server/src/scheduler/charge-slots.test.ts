@@ -4,11 +4,16 @@ import { setup as setupFire } from '../../test/fire-scene.ts'
 import type { NewJob } from '../ports/jobs.ts'
 
 /** Jobs of a tenant that may start so many executions a minute; all are due now. */
-async function setup({ executionsPerMinute = 1, jobs = 0, changes = {} as Partial<NewJob> } = {}) {
+async function setup({
+  executionsPerMinute = 1 as number | null,
+  waitingExecutionsMax = null as number | null,
+  jobs = 0,
+  changes = {} as Partial<NewJob>,
+} = {}) {
   const scene = await setupFire()
   const { tiers, tenants, ids, createEvery } = scene
   const tier = (await tiers.get('free'))!
-  await tiers.put({ ...tier, executionsPerMinute })
+  await tiers.put({ ...tier, executionsPerMinute, waitingExecutionsMax })
   const tenantId = ids.next()
   await tenants.create({ tenantId, name: 'small', tier: 'free' })
   const made: NewJob[] = []
@@ -108,4 +113,38 @@ test('a root of a graph waits as long as it takes: it is never skipped', async (
     .filter(({ host }) => host === 'quota')
   for (const { runId, skipAt } of held) assert.equal(skipAt === null, runId !== null)
   assert.equal(held.length, 1)
+})
+
+test('while as many executions wait as the tier allows, further slots are skipped for quota, in one range', async () => {
+  const limits = { executionsPerMinute: null, waitingExecutionsMax: 2 }
+  const { at, world, tenantId, createEvery, load, fire, store } = await setup(limits)
+  const jobs: NewJob[] = []
+  for (let n = 0; n < 3; n++)
+    jobs.push(await createEvery(30, 600, { tenantId, priority: n + 1, overlapPolicy: 'ALLOW' }))
+  await load()
+  await fire()
+  const skipsOf = ({ jobId }: NewJob) => store.jobs.get(jobId)!.skips
+  assert.deepEqual(
+    jobs.map((job) => skipsOf(job).length),
+    [0, 0, 1],
+  )
+  await world.advance(30_000)
+  await fire()
+  const range = { from: at(600), to: at(630), count: 2, reason: 'quota', version: 1 }
+  assert.deepEqual(skipsOf(jobs[2]!), [range])
+  assert.deepEqual(skipsOf(jobs[0]!), [{ ...range, from: at(630), count: 1 }])
+})
+
+test('slots fire again once fewer executions wait', async () => {
+  const limits = { executionsPerMinute: null, waitingExecutionsMax: 1 }
+  const { world, tenantId, createEvery, load, fire, runAll, slotsOf, store } = await setup(limits)
+  const job = await createEvery(30, 600, { tenantId, overlapPolicy: 'ALLOW' })
+  await load()
+  for (let n = 0; n < 3; n++) {
+    await fire()
+    if (n === 1) await runAll()
+    await world.advance(30_000)
+  }
+  assert.equal(slotsOf(job).length, 3)
+  assert.equal(store.jobs.get(job.jobId)!.skips.length, 1)
 })

@@ -1,11 +1,15 @@
-// Charges the slots of tenants with a limit on executions a minute, before they fire. A slot without budget becomes an
-// execution all the same: it waits, and is let go at the tenant's rate. Tenants without a limit cost one look into a map for
-// each job that is due, and no statement.
+// Judges the slots of tenants with a limit on executions, before they fire. While as many executions of a tenant wait as its
+// tier allows, its slots are skipped. The others are charged to the executions a minute; a slot without budget becomes an
+// execution all the same: it waits, and is let go at the tenant's rate. Tenants without a limit cost one look into a map
+// for each job that is due, and no statement.
+import { previousSlot } from '../domain/schedule/next-run.ts'
 import type { BudgetOrder } from '../domain/tenants/execution-budget.ts'
+import { WaitingEstimates } from '../domain/tenants/waiting-estimates.ts'
 import { epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { BudgetCharge, ExecutionBudgets } from '../ports/execution-budgets.ts'
+import type { BudgetCharge, BudgetLimit, ExecutionBudgets } from '../ports/execution-budgets.ts'
 import type { FireAnswer, SlotToFire } from '../ports/slots.ts'
+import type { TenantRoom } from '../ports/tenant-room.ts'
 import { budgetNotReturned } from '../telemetry/events.ts'
 import type { Entry } from './entry.ts'
 
@@ -17,26 +21,30 @@ export const refreshBudgetsEveryMs = 2_000
 const rememberedMsMax = 300_000
 const rememberedMax = 100_000
 
-type Job = Pick<Entry, 'jobId' | 'tenantId' | 'windowMs'>
+type Job = Pick<Entry, 'jobId' | 'tenantId' | 'windowMs' | 'schedule' | 'afterCompletion'>
 
 export interface ChargerDeps {
   clock: Pick<Clock, 'monotonicMs'>
   executionBudgets: Pick<ExecutionBudgets, 'limits' | 'limitsRevision' | 'draw' | 'giveBack'>
+  tenantRoom: Pick<TenantRoom, 'waitingRoom'>
 }
 
 export class SlotCharger {
   readonly #clock: ChargerDeps['clock']
   readonly #budgets: ChargerDeps['executionBudgets']
-  /** By tenant: whether it has a limit. */
-  readonly #known = new Map<string, boolean>()
+  readonly #room: ChargerDeps['tenantRoom']
+  /** By tenant; null: it has no limit. */
+  readonly #known = new Map<string, BudgetLimit | null>()
+  readonly #waiting = new WaitingEstimates()
   #limited = 0
   /** Of the limits that are known; null: not asked yet. */
   #revision: number | null = null
   #forgottenMs: number
 
-  constructor({ clock, executionBudgets }: ChargerDeps) {
+  constructor({ clock, executionBudgets, tenantRoom }: ChargerDeps) {
     this.#clock = clock
     this.#budgets = executionBudgets
+    this.#room = tenantRoom
     this.#forgottenMs = clock.monotonicMs()
   }
 
@@ -45,32 +53,65 @@ export class SlotCharger {
     return this.#limited > 0 || this.#missing(due).size > 0
   }
 
-  /** Marks the slots of due jobs that get no budget as held back, and returns the ones that were charged. */
+  /** Marks the slots of due jobs that are skipped, or held back without budget, and returns the ones that were charged. */
   async charge(due: readonly Job[], slots: readonly SlotToFire[]): Promise<SlotToFire[]> {
     // Again when a refresh has forgotten limits meanwhile: without a wait between the last look and their use.
     for (let missing = this.#missing(due); missing.size > 0; missing = this.#missing(due))
       await this.#fetch([...missing])
     if (this.#limited === 0) return []
     const jobs = byId(due)
-    const byTenant = new Map<string, SlotToFire[]>()
+    const limited = new Map<string, { limit: BudgetLimit; own: SlotToFire[] }>()
     for (const slot of slots) {
       const { tenantId } = jobs.get(slot.jobId)!
-      if (slot.skip !== null || this.#known.get(tenantId) !== true) continue
-      const own = byTenant.get(tenantId)
-      if (own === undefined) byTenant.set(tenantId, [slot])
-      else own.push(slot)
+      const limit = this.#known.get(tenantId)!
+      if (slot.skip !== null || limit === null) continue
+      const found = limited.get(tenantId)
+      if (found === undefined) limited.set(tenantId, { limit, own: [slot] })
+      else found.own.push(slot)
     }
-    if (byTenant.size === 0) return []
-    const orders = [...byTenant].map(([tenantId, own]): BudgetOrder => {
+    if (limited.size === 0) return []
+    for (const { own } of limited.values()) own.sort(byUrgency)
+    await this.#skipBeyondRoom(jobs, limited)
+    const paced = [...limited.values()].filter(({ limit }) => limit.executionsPerMinute !== null)
+    const wanted = paced.map(({ own }) => own.filter(({ skip }) => skip === null))
+    return this.#draw(jobs, wanted)
+  }
+
+  async #skipBeyondRoom(
+    jobs: ReadonlyMap<string, Job>,
+    limited: ReadonlyMap<string, { limit: BudgetLimit; own: readonly SlotToFire[] }>,
+  ): Promise<void> {
+    const nowMs = this.#clock.monotonicMs()
+    const bounded = [...limited].filter(([, { limit }]) => limit.waitingExecutionsMax !== null)
+    const old = bounded.flatMap(([tenantId, { own }]) =>
+      this.#waiting.isOld(tenantId, own.length, nowMs) ? [tenantId] : [],
+    )
+    const counted = old.length === 0 ? null : await this.#room.waitingRoom(old)
+    for (const tenantId of old)
+      this.#waiting.note(tenantId, counted!.get(tenantId) ?? { waitingMax: null, waiting: 0 }, nowMs)
+    for (const [tenantId, { own }] of bounded) {
+      const room = this.#waiting.roomOf(tenantId)
+      for (const slot of own.slice(room)) skip(slot, jobs.get(slot.jobId)!)
+      this.#waiting.admit(tenantId, Math.min(room, own.length))
+    }
+  }
+
+  /** The slots of each tenant, the most urgent first. */
+  async #draw(
+    jobs: ReadonlyMap<string, Job>,
+    byTenant: readonly (readonly SlotToFire[])[],
+  ): Promise<SlotToFire[]> {
+    const some = byTenant.filter(({ length }) => length > 0)
+    if (some.length === 0) return []
+    const orders = some.map((own): BudgetOrder => {
+      const { tenantId } = jobs.get(own[0]!.jobId)!
       return { tenantId, use: 'slot', count: own.length, whole: false }
     })
     const grants = await this.#budgets.draw(orders)
-    return [...byTenant.values()].flatMap((own, index) => {
+    return some.flatMap((own, index) => {
       const { granted } = grants[index]!
-      // The most urgent first; among equals the order in which they came due.
-      const ordered = own.toSorted((a, b) => a.priority - b.priority || a.dueAt - b.dueAt)
-      for (const slot of ordered.slice(granted)) holdBack(slot, jobs.get(slot.jobId)!)
-      return ordered.slice(0, granted)
+      for (const slot of own.slice(granted)) holdBack(slot, jobs.get(slot.jobId)!)
+      return own.slice(0, granted)
     })
   }
 
@@ -121,14 +162,28 @@ export class SlotCharger {
   async #fetch(tenantIds: readonly string[]): Promise<void> {
     for (let at = 0; at < tenantIds.length; at += tenantsMax) {
       const asked = tenantIds.slice(at, at + tenantsMax)
-      const limited = new Set((await this.#budgets.limits(asked)).map(({ tenantId }) => tenantId))
-      for (const tenantId of asked) this.#known.set(tenantId, limited.has(tenantId))
+      const limits = new Map((await this.#budgets.limits(asked)).map((limit) => [limit.tenantId, limit]))
+      for (const tenantId of asked) this.#known.set(tenantId, limits.get(tenantId) ?? null)
     }
-    this.#limited = this.#known.values().reduce((sum, isLimited) => sum + (isLimited ? 1 : 0), 0)
+    this.#limited = this.#known.values().reduce((sum, limit) => sum + (limit === null ? 0 : 1), 0)
   }
 }
 
 const nobody: ReadonlySet<string> = new Set()
+
+/** Among equals the order in which they came due. */
+function byUrgency(a: SlotToFire, b: SlotToFire): number {
+  return a.priority - b.priority || a.dueAt - b.dueAt
+}
+
+/** A late slot is never skipped for this, nor is one whose execution others wait for: of a graph, or of its own job. */
+function skip(slot: SlotToFire, { schedule, afterCompletion }: Job): void {
+  if (slot.late || slot.owedTo !== null || slot.runId !== null || afterCompletion !== null) return
+  slot.skip = 'quota'
+  // Neighbours that are skipped too are one range.
+  slot.previousSlot = previousSlot(schedule, slot.slot)
+  if (slot.runs !== null) slot.runs = { max: slot.runs.max, count: 0 }
+}
 
 /** A slot that starts a graph run waits as long as it takes: its nodes would be skipped with it. */
 function holdBack(slot: SlotToFire, { windowMs }: Job): void {

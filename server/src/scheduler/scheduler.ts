@@ -1,6 +1,7 @@
 // A scheduler: partitions, window, due queue and fire put together. Its steps are called by loops, or by a simulator.
 import { LaneChooser } from '../domain/queue/lane.ts'
 import type { ExecutionBudgets } from '../ports/execution-budgets.ts'
+import type { TenantRoom } from '../ports/tenant-room.ts'
 import { SlotCharger } from './charge-slots.ts'
 import { DueQueue } from './due-queue.ts'
 import { fillWindow, type LoadDeps, recoverOverdue, takeChanges } from './fill-window.ts'
@@ -14,6 +15,7 @@ export interface SchedulerDeps
   extends Pick<FireDeps, 'clock' | 'ids' | 'slots' | 'directDispatch' | 'onEnqueued' | 'onOwed'>,
     Pick<PartitionDeps, 'partitions' | 'lease'> {
   executionBudgets: ExecutionBudgets
+  tenantRoom: Pick<TenantRoom, 'waitingRoom'>
   /** Called when the held partitions have changed, or all are to be loaded again. */
   onHeld: () => void
   /** Called when the due queue has new jobs. */

@@ -19,13 +19,14 @@ export async function startScheduler(
   { config, world, store, leaseStore, wakeup, startLoop }: RoleDeps,
   directDispatch: DirectDispatch | null,
 ): Promise<RunningScheduler> {
-  const { slots, partitions, executionBudgets } = store
+  const { slots, partitions, executionBudgets, tenantRoom } = store
   const scheduler = new Scheduler(
     {
       ...world,
       slots,
       directDispatch,
       executionBudgets,
+      tenantRoom,
       partitions,
       lease: leaseStore.partitions,
       onHeld: () => load.wake(),

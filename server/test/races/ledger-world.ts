@@ -32,13 +32,13 @@ export const everySecond = { type: 'CRON', cron_expression: '* * * * * *' } as c
 export type Begins = Map<string, EpochMs>
 
 /** A scheduler that holds everything, and now and then starts anew. */
-export function createScheduler({ slots, executionBudgets }: Session, { s }: Race) {
+export function createScheduler({ slots, executionBudgets, tenantRoom }: Session, { s }: Race) {
   let dueQueue = new DueQueue()
   let window = new LoadWindow()
   window.hold(allPartitions)
   const lanes = new LaneChooser()
   let outages = new OutageDetector()
-  const charger = new SlotCharger({ clock, executionBudgets })
+  const charger = new SlotCharger({ clock, executionBudgets, tenantRoom })
   const loadDeps = () => ({ clock, slots, dueQueue, window, onPut() {}, onReload() {} })
   return {
     load: () => fillWindow(loadDeps()),

@@ -30,8 +30,9 @@ export class MemoryExecutionBudgets implements ExecutionBudgets {
 
   async limits(tenantIds: readonly string[]): Promise<BudgetLimit[]> {
     return tenantIds.flatMap((tenantId) => {
-      const { executionsPerMinute } = this.#termsOf(tenantId)
-      return executionsPerMinute === null ? [] : [{ tenantId, executionsPerMinute }]
+      const { executionsPerMinute = null, waitingExecutionsMax = null } = this.#store.tierOf(tenantId) ?? {}
+      const isLimited = executionsPerMinute !== null || waitingExecutionsMax !== null
+      return isLimited ? [{ tenantId, executionsPerMinute, waitingExecutionsMax }] : []
     })
   }
 

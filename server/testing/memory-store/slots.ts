@@ -29,7 +29,7 @@ import type { MemoryStore } from './store.ts'
 
 type Answer = FireAnswer['answer'] | 'fired'
 /** Why a slot that comes has no execution. */
-type Skip = 'overlap' | 'misfire' | 'exclusion'
+type Skip = 'overlap' | 'misfire' | 'exclusion' | 'quota'
 
 export class MemorySlots implements Slots {
   readonly #store: MemoryStore
@@ -203,7 +203,7 @@ export class MemorySlots implements Slots {
     // The row carries the execution in the way, so that the latest row leads to it for as long as it is live.
     this.#store.addSlot(job, { slot, executionId: job.latest?.executionId ?? item.executionId, reason })
     // Else it is the end of a range that comes with it.
-    const isAlone = reason === 'overlap' || (reason === 'exclusion' && item.skipped.length === 0)
+    const isAlone = reason === 'overlap' || (reason !== 'misfire' && item.skipped.length === 0)
     if (!isAlone) return reason
     const last = job.skips.at(-1)
     if (last?.reason === reason && last.to === previousSlot && last.version === version) {

@@ -10,8 +10,13 @@ test('bytes are shown as such, and other limits as counts', () => {
 })
 
 test('the state is the share of the limit, and fine without a limit', () => {
-  assert.equal(stateOf({ limit: 10, used: 8 }), '80 % used')
-  assert.equal(stateOf({ limit: null, used: 8 }), 'fine')
-  assert.equal(shareOf({ limit: 10, used: 20 }), 2)
-  assert.equal(shareOf({ limit: null, used: 20 }), null)
+  const name = 'active_jobs_max'
+  assert.equal(stateOf({ name, limit: 10, used: 8 }), '80 % used')
+  assert.equal(stateOf({ name, limit: null, used: 8 }), 'fine')
+  assert.equal(shareOf({ name, limit: 10, used: 20 }), 2)
+  assert.equal(shareOf({ name, limit: null, used: 20 }), null)
+})
+
+test('executions a minute are all used when two minutes’ worth are', () => {
+  assert.equal(shareOf({ name: 'executions_per_minute', limit: 100, used: 150 }), 0.75)
 })

@@ -3,6 +3,8 @@ import type { Usage } from '@carillon/contract/tenant.ts'
 import { formatBytes, formatCount, formatShare } from '../../lib/format.ts'
 
 const names: Record<Usage['name'], string> = {
+  executions_per_minute: 'Executions a minute',
+  concurrent_executions_max: 'Running executions',
   active_jobs_max: 'Active jobs',
   waiting_executions_max: 'Waiting executions',
   storage_bytes_max: 'Storage',
@@ -17,11 +19,13 @@ export function formatUsed(name: Usage['name'], value: number, capped = false): 
 }
 
 /** Null: there is no limit. */
-export function shareOf({ limit, used }: Pick<Usage, 'limit' | 'used'>): number | null {
-  return limit === null || limit === 0 ? null : used / limit
+export function shareOf({ name, limit, used }: Pick<Usage, 'name' | 'limit' | 'used'>): number | null {
+  if (limit === null || limit === 0) return null
+  // Two minutes' worth may come at once.
+  return name === 'executions_per_minute' ? used / (2 * limit) : used / limit
 }
 
-export function stateOf(usage: Pick<Usage, 'limit' | 'used'>): string {
+export function stateOf(usage: Pick<Usage, 'name' | 'limit' | 'used'>): string {
   const share = shareOf(usage)
   return share === null ? 'fine' : `${formatShare(share)} used`
 }

@@ -49,7 +49,35 @@ test('the usage lists active jobs, waiting executions and storage', async (t) =>
   const { used, ...stored } = storage
   assert.deepEqual(stored, { name: 'storage_bytes_max', limit: 104_857_600, ...same })
   assert(used > 200 && used < 2_000, `${used}`)
-  assert.deepEqual(rest, [])
+  assert.deepEqual(
+    rest.map(({ name }: { name: string }) => name),
+    ['executions_per_minute', 'concurrent_executions_max'],
+  )
+})
+
+test('the usage of executions a minute says when nothing counts against it any more', async (t) => {
+  const { call, headers, usage, world } = await setup(t)
+  const { job_id: jobId } = (await call('POST', '/jobs', { ...job, overlap_policy: 'ALLOW' }, headers)).json()
+  const find = async () => {
+    const entries = (await usage()).usage as {
+      name: string
+      used: number
+      alarm: boolean
+      resets_at: string
+    }[]
+    return entries.find(({ name }) => name === 'executions_per_minute')!
+  }
+  assert.deepEqual(await find(), {
+    ...{ name: 'executions_per_minute', limit: 100, used: 0, capped: false },
+    ...{ resets_at: null, alarm: false },
+  })
+  await call('POST', `/jobs/${jobId}/triggers`, { count: 150 }, headers)
+  const { used, alarm, resets_at: resetsAt } = await find()
+  assert.deepEqual([used, alarm], [150, false])
+  const resetsInMs = Date.parse(resetsAt) - world.clock.databaseNow()
+  assert(resetsInMs > 89_000 && resetsInMs <= 90_000, `${resetsInMs}`)
+  await call('POST', `/jobs/${jobId}/triggers`, { count: 20 }, headers)
+  assert.equal((await find()).alarm, true)
 })
 
 test('without a limit there is no alarm, and storage is not counted', async (t) => {

@@ -23,7 +23,7 @@ import { toUsage, toUsageDays, type UsedParts } from './usage-view.ts'
 
 export interface UsageDeps
   extends Pick<World, 'clock'>,
-    Pick<StorePorts, 'tenants' | 'tenantRoom' | 'activity'> {}
+    Pick<StorePorts, 'tenants' | 'tenantRoom' | 'activity' | 'executionBudgets' | 'peers'> {}
 
 const tag = 'operations'
 type TenantParams = { tenant_id: string }
@@ -62,14 +62,24 @@ export function usageRoutes(app: FastifyInstance, deps: UsageDeps): void {
   )
 }
 
-async function findUsed({ tenants, tenantRoom }: UsageDeps, { tenantId, tier }: Tenant): Promise<UsedParts> {
+async function findUsed(deps: UsageDeps, { tenantId, tier }: Tenant): Promise<UsedParts> {
+  const { clock, tenants, tenantRoom, executionBudgets } = deps
   const waitingMax = Math.max(usageCountedMax, tier.waitingExecutionsMax ?? 0)
-  const [{ activeJobs }, waiting, storageBytes] = await Promise.all([
+  const [{ activeJobs }, waiting, storageBytes, spent, running] = await Promise.all([
     tenants.usage(tenantId, tier),
     tenantRoom.countWaiting(tenantId, waitingMax),
     tier.storageBytesMax === null ? null : tenantRoom.storageUsed(tenantId),
+    tier.executionsPerMinute === null ? null : executionBudgets.spent(tenantId),
+    tier.concurrentExecutionsMax === null ? null : countRunning(deps, tenantId),
   ])
-  return { activeJobs, waitingExecutions: capAt(waiting, waitingMax), storageBytes }
+  const executionsSpent = tier.executionsPerMinute === null ? null : (spent ?? 0)
+  const waitingExecutions = capAt(waiting, waitingMax)
+  return { activeJobs, waitingExecutions, storageBytes, executionsSpent, running, now: clock.databaseNow() }
+}
+
+async function countRunning({ peers }: UsageDeps, tenantId: string): Promise<number> {
+  const [{ calls = 0, commands = 0, own = 0 } = {}] = await peers.countRunning([tenantId], [])
+  return calls + commands + own
 }
 
 function capAt(count: number, max: number): Total {

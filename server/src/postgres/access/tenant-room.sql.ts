@@ -6,7 +6,7 @@ const pending = fragment`l.state IN ('ready', 'waiting')`
 
 // Of the tenants $1, whose own lanes are $2, up to $3; null: up to the limit of their tier, and tenants without one are left
 // out. $4 batches of own lanes and $5 of the shared one are looked at. Without a tenant left nothing is counted.
-export const countWaiting = sql('countWaiting')`
+export const countWaitingOfTenants = sql('countWaitingOfTenants')`
   WITH asked AS MATERIALIZED (
     SELECT t.tenant_id, coalesce($3::int, tier.waiting_executions_max) AS waiting_max
     FROM tenants t

@@ -81,7 +81,7 @@ async function countWaiting(
   max: number | null,
 ): Promise<WaitingRow[]> {
   const values = [tenantIds, tenantIds, max, batchesLookedAt, sharedLookedAt]
-  return (await queries.query<WaitingRow>(statements.countWaiting, values)).rows
+  return (await queries.query<WaitingRow>(statements.countWaitingOfTenants, values)).rows
 }
 
 /** Makes the row of a tenant that has none. */

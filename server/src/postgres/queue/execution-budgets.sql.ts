@@ -4,10 +4,11 @@ import { columnsOf, insertAttempts } from '../sql/insert.ts'
 import { budgetItem, grantItem } from './items.ts'
 
 export const selectBudgetLimits = sql('selectBudgetLimits')`
-  SELECT t.tenant_id, tier.executions_per_minute
+  SELECT t.tenant_id, tier.executions_per_minute, tier.waiting_executions_max
   FROM tenants t
   JOIN tiers tier ON tier.tier = t.tier
-  WHERE t.tenant_id = ANY ($1::uuid[]) AND tier.executions_per_minute IS NOT NULL`
+  WHERE t.tenant_id = ANY ($1::uuid[])
+    AND num_nonnulls(tier.executions_per_minute, tier.waiting_executions_max) > 0`
 
 export const selectTiersRevision = sql(
   'selectTiersRevision',

@@ -184,13 +184,13 @@ export const fireSlots = sql('fireSlots')`
       END,
       CASE WHEN answer NOT IN ('fired', 'buffered') THEN answer END
     FROM judged
-    WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')
+    WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion', 'quota')
     ON CONFLICT DO NOTHING
     RETURNING job_id, slot
   ), settled AS MATERIALIZED (
     SELECT judged.*,
       CASE
-        WHEN judged.answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')
+        WHEN judged.answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion', 'quota')
           AND inserted.job_id IS NULL
           THEN 'already_recorded'
         ELSE judged.answer
@@ -256,7 +256,9 @@ export const fireSlots = sql('fireSlots')`
     )}
   ), by_itself AS MATERIALIZED (
     -- Slots that were skipped singly, not as the end of a range in skipped.
-    SELECT * FROM unusual WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND skipped IS NULL)
+    SELECT *
+    FROM unusual
+    WHERE outcome IN ('overlap', 'quota') OR (outcome = 'exclusion' AND skipped IS NULL)
   ), extended AS (
     -- changed_at moves once a minute at most: each change is one more entry of its index.
     UPDATE skips skip

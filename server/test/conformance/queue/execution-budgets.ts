@@ -130,7 +130,7 @@ function testDraws(name: string, setup: Setup): void {
     assert.deepEqual(await s.executionBudgets.limits([tenantId, free]), [])
     await setLimit(tenantId, 7)
     assert.deepEqual(await s.executionBudgets.limits([tenantId, free]), [
-      { tenantId, executionsPerMinute: 7 },
+      { tenantId, executionsPerMinute: 7, waitingExecutionsMax: null },
     ])
     assert.equal(await s.executionBudgets.spent(free), null)
   })
