@@ -131,7 +131,7 @@ test('an execution that comes when a place is free does not overtake the ones th
 
 test('the lane of a tenant at its limit takes nothing of the room of other lanes', async (t) => {
   const { startShell, limited, other, createJob, fireBatch, turn, heldOf } = await setup(t)
-  const worker = await startShell({ capacity: 16 })
+  const worker = await startShell({ capacity: 32 })
   await worker.watchPeers()
   const fire = async (tenantId: string, count: number) => {
     const jobs: NewJob[] = []
@@ -142,8 +142,8 @@ test('the lane of a tenant at its limit takes nothing of the room of other lanes
   await turn(worker)
   await fire(other, 20)
   for (let round = 0; round < 3; round++) await turn(worker)
-  // With the other lane beside it, a lane would have half of the 16 places. One place is left to further tenants.
-  assert.deepEqual([heldOf(worker, limited), heldOf(worker, other)], [6, 9])
+  // With the other lane beside it, a lane would have half of the 32 places.
+  assert.deepEqual([heldOf(worker, limited), heldOf(worker, other)], [6, 20])
 })
 
 test('three workers hold the limit together, each its portion', async (t) => {

@@ -16,6 +16,7 @@ import type { World } from '../../ports/world.ts'
 import { ApiError } from '../http/api-error.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import { tenantDeleted } from './deleted-tenant.ts'
 import { findVisible } from './find-visible.ts'
@@ -65,6 +66,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       description: 'Only for operators. Without `status`, or with ACTIVE: the tenants that are not deleted.',
       querystring: TenantListQuery,
       answer: TenantList,
+      options: { preValidation: readQueryWords(TenantListQuery) },
     }),
     async ({ query }): Promise<TenantList> => {
       const before = readIdCursor('tenants', query)

@@ -9,7 +9,10 @@ import { apiRole, prepareApiRole } from '../connection/api-role.ts'
 
 const writes = /\b(INSERT INTO|UPDATE|DELETE FROM|SHARE)\b/
 /** They change nothing, and are none of the ports that the API reads by. */
-const others = ['selectHistory', 'selectPartitions']
+const others = [
+  ...['selectHistory', 'selectPartitions'],
+  ...['selectDeletedTenants', 'selectDueLetters', 'selectResumable'],
+]
 
 test('the role of the reads may do all that changes nothing, and nothing else', async (t) => {
   const { client, database } = await useDatabase(t)
