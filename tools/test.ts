@@ -3,11 +3,12 @@
 // `npm test -- FILE…` runs only the given test files, on both versions. The last line is `N passed, N failed`.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { prepareDashboard } from '@carillon/server/process/build-dashboard.ts'
+import { writeEntry } from './test-entry.ts'
 import { allTestFiles, divide, isForEachVersion, isSlow, root, runsAlone } from './test-files.ts'
 
 interface Counts {
@@ -75,15 +76,9 @@ function runTests(name: string, { files, concurrency, versions, pattern }: TestR
   const startedMs = performance.now()
   const dir = join(scratch, name.replaceAll(' ', '-'))
   mkdirSync(dir)
-  const entries = files.map((together, i) => {
-    const entry = join(dir, `${String(i).padStart(3, '0')}-${together[0]!.replaceAll('/', '-')}.test.mjs`)
-    const imports = ['tools/without-async-hooks.ts', ...together]
-    writeFileSync(
-      entry,
-      imports.map((file) => `await import('${pathToFileURL(join(root, file))}')\n`).join(''),
-    )
-    return entry
-  })
+  const entries = files.map((together, i) =>
+    writeEntry(dir, `${String(i).padStart(3, '0')}-${together[0]!.replaceAll('/', '-')}`, together),
+  )
   const counts = counted(
     [
       '--test',

@@ -1,6 +1,6 @@
 // docs/cli.md and the code say the same.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cli } from '../test/cli.ts'
@@ -8,7 +8,7 @@ import { optionsOf } from './command.ts'
 import { commands } from './commands.ts'
 import { EXIT } from './exit-code.ts'
 
-const docs = await readFile(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
+const docs = readFileSync(join(import.meta.dirname, '../../docs/cli.md'), 'utf8')
 const shown = commands.filter(({ hidden }) => hidden !== true)
 
 test('docs/cli.md has every command, and no other, in the same order', () => {
