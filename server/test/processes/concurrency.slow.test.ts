@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test from 'node:test'
+import { watchPeersEveryMs } from '../../src/worker/claim-spread.ts'
 import { callApi, until } from '../e2e/api.ts'
 import { startReceiver } from '../e2e/receiver.ts'
 import { createFleet, fleetKey, untilHeldBy, withTime } from './fleet.ts'
@@ -30,6 +31,8 @@ test(
       Array.from({ length: servers }, () => fleet.start('api,scheduler,worker', { env })),
     )
     await untilHeldBy(fleet, servers)
+    const knownMs = performance.now() + 2 * watchPeersEveryMs
+    await until(() => (performance.now() >= knownMs ? true : null), 'each worker has looked for its peers')
     const [{ api, url }] = processes as [(typeof processes)[0]]
     await fleet.client.query(
       `INSERT INTO tiers (tier, weight, history_days, concurrent_executions_max) VALUES ('six', 1, 30, $1)`,
