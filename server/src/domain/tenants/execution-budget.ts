@@ -56,10 +56,13 @@ export function burstOf(executionsPerMinute: number, use: BudgetUse): number {
   return use === 'trigger' ? whole : Math.max(1, Math.floor(whole * (1 - triggersShare)))
 }
 
-/** Executions that were charged and are not earned back yet. */
+/**
+ * Executions that were charged and are not earned back yet. No more than a burst: the burst of a
+ * larger tier would hold the tenant up for hours.
+ */
 export function spentAt({ spent, countedAt }: ExecutionBudget, executionsPerMinute: number, now: EpochMs) {
   const earned = (Math.max(0, now - countedAt) * executionsPerMinute) / minuteMs
-  return Math.max(0, spent - earned)
+  return Math.max(0, Math.min(spent, burstOf(executionsPerMinute, 'trigger')) - earned)
 }
 
 /** When nothing charged is left to earn back. */
@@ -79,8 +82,10 @@ export function drawFrom(
     const grants = orders.map(({ count }) => ({ granted: count, executionsPerMinute, restInMs: 0 }))
     return { budget: { spent: 0, countedAt: now }, grants }
   }
-  // A clock that was set back earns nothing, and takes nothing back.
-  const countedAt = epochMs(Math.max(now, budget?.countedAt ?? now))
+  // A clock that was set back earns nothing, and takes nothing back: for as long as a burst lasts, and not for as long as
+  // the clock was ahead.
+  const countedMax = now + burstMinutes * minuteMs
+  const countedAt = epochMs(Math.max(now, Math.min(budget?.countedAt ?? now, countedMax)))
   let spent = budget === null ? 0 : spentAt(budget, executionsPerMinute, now)
   const grants = orders.map(({ use, count, whole }): BudgetGrant => {
     const burst = burstOf(executionsPerMinute, use)

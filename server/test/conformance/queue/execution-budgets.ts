@@ -241,6 +241,30 @@ function testHeldBack(name: string, setup: Setup): void {
     assert.equal((await letGo()).ready, 1)
     assert.equal((await claimAll()).length, 1)
   })
+
+  test(`${name}: the wait of a buffered slot for the execution before it does not count against its misfire window`, async (t) => {
+    const { s, addLimited, letGo, claimAll } = await setupBudgets(setup, t)
+    const tenantId = await addLimited(100)
+    for (const changes of [
+      { overlapPolicy: 'BUFFER_ONE' },
+      { concurrencyLimit: 1, overlapPolicy: 'ALLOW' },
+    ] as const) {
+      const job = await s.createJob({ tenantId, ...changes })
+      await s.trigger(job)
+      await s.release(job)
+      const executionId = s.slotOf(job, 1).executionId
+      assert.equal(
+        await s.tryFire(job, 1, { executionId, ownRow: true, heldBack: { skipAt: s.at(2) } }),
+        'buffered',
+      )
+      assert.deepEqual(await s.executionBudgets.skipExpired(100), [])
+      await s.runAll()
+      await s.release(job)
+      assert.deepEqual(await s.executionBudgets.skipExpired(100), [])
+      assert.equal((await letGo()).ready, 1)
+      assert.deepEqual(await claimAll(), [executionId])
+    }
+  })
 }
 
 /** Executions that are made without a draw: they wait if their tenant has a limit, and only then. */
