@@ -48,6 +48,8 @@ export interface BudgetTerms {
   /** Null: no limit. */
   executionsPerMinute: number | null
   now: EpochMs
+  /** Executions of the tenant wait for the budget already, and come before slots that fire now. Absent: they do not. */
+  isBehind?: boolean
 }
 
 /** The most that are charged at once. */
@@ -75,7 +77,7 @@ export function emptyAt(budget: ExecutionBudget, executionsPerMinute: number, no
 /** Orders of one tenant, in turn. Returns the row as it is then. */
 export function drawFrom(
   budget: ExecutionBudget | null,
-  { executionsPerMinute, now }: BudgetTerms,
+  { executionsPerMinute, now, isBehind = false }: BudgetTerms,
   orders: readonly Pick<BudgetOrder, 'use' | 'count' | 'whole'>[],
 ): { budget: ExecutionBudget; grants: BudgetGrant[] } {
   if (executionsPerMinute === null) {
@@ -89,7 +91,8 @@ export function drawFrom(
   let spent = budget === null ? 0 : spentAt(budget, executionsPerMinute, now)
   const grants = orders.map(({ use, count, whole }): BudgetGrant => {
     const burst = burstOf(executionsPerMinute, use)
-    const free = Math.max(0, Math.floor(burst - spent + tolerance))
+    const mayOvertake = use === 'trigger' || !isBehind
+    const free = mayOvertake ? Math.max(0, Math.floor(burst - spent + tolerance)) : 0
     const granted = whole && count > free ? 0 : Math.min(count, free)
     spent += granted
     const rest = whole ? count - granted : Math.min(1, count - granted)
