@@ -105,19 +105,22 @@ async function keep(
   stores: TenantStores,
   { clock }: Pick<EndTenantsDeps, 'clock'>,
 ): Promise<Advanced> {
-  const { purgeAt, after } = work
+  const { purgeAt, deletedAt, after } = work
   const nothing = { done: 0, skipped: 0, after: null, isOver: false }
-  const restMs = purgeAt! - clock.databaseNow()
+  const now = clock.databaseNow()
+  const restMs = purgeAt! - now
   if (restMs <= 0) return { ...nothing, waitMs: 0, isOver: true }
+  // The restore would not know it: a request with a key that another server remembered made it active.
+  if ((await pauseSome(stores, work)).done > 0) return { ...nothing, waitMs: 0 }
   if (after?.startsWith(lookFrom) !== true) {
     const { ended, after: further } = await cancelSome(stores, work, statusesOf(work))
     return { ...nothing, after: further ?? lookFrom, waitMs: 0, ended }
   }
   const { executionIds, next } = await findSome(stores, work, null, after.slice(lookFrom.length) || null)
   if (executionIds.length > 0) return { ...nothing, waitMs: Math.min(keepEveryMs, restMs) }
-  return next === null
-    ? { ...nothing, waitMs: restMs }
-    : { ...nothing, after: `${lookFrom}${next}`, waitMs: 0 }
+  if (next !== null) return { ...nothing, after: `${lookFrom}${next}`, waitMs: 0 }
+  const lastRequestsMs = deletedAt + purgeWaitMs - now
+  return { ...nothing, waitMs: lastRequestsMs > 0 ? Math.min(lastRequestsMs, restMs) : restMs }
 }
 
 /** In front of the id down to which nothing is under way. */

@@ -20,6 +20,8 @@ const waitMsMax = 1_000
 const tenantsMax = 500
 /** Of one tenant in a step: its rows are locked until the commit. */
 const eachMax = 500
+/** In a step: draws of these tenants, and fires behind them, wait for the commit ([m] 20,000: 1.6 s). */
+const totalMax = 1_000
 const skippedMax = 500
 
 export class HeldBackReleaser {
@@ -35,7 +37,7 @@ export class HeldBackReleaser {
 
   async step(): Promise<'more' | 'idle' | number> {
     const { executionBudgets, onReady } = this.#deps
-    const order = { after: this.#after, tenants: tenantsMax, each: eachMax }
+    const order = { after: this.#after, tenants: tenantsMax, each: eachMax, total: totalMax }
     const { ready, next, againInMs } = await executionBudgets.letGo(order)
     if (ready > 0) onReady()
     this.#after = next

@@ -15,8 +15,8 @@ export interface ExecutionBudgets {
   giveBack(charges: readonly BudgetCharge[]): Promise<void>
   /**
    * Charges executions that wait for the budgets of tenants after `after` (by id, at most `tenants` of them) and makes them
-   * claimable, in the order of their rank, at most `each` of a tenant; none that is to be skipped by now. Tenants that another
-   * process is charging are left out.
+   * claimable, in the order of their rank, at most `each` of a tenant and `total` of all, because draws of these tenants
+   * wait meanwhile; none that is to be skipped by now. Tenants that another process is charging are left out.
    */
   letGo(order: LetGoOrder): Promise<LetGo>
   /** Ends executions that waited for a budget until their misfire window was over, at most so many. */
@@ -40,12 +40,13 @@ export interface LetGoOrder {
   after: string | null
   tenants: number
   each: number
+  total: number
 }
 
 export interface LetGo {
   /** Executions that became claimable. */
   ready: number
-  /** The last tenant looked at, if there may be more behind it; null: there are none. */
+  /** The last tenant looked at, if there may be more behind it; null: there are none. `total` may end a look early. */
   next: string | null
   /** How soon one more of these tenants has budget; null: none of them has anything left waiting. */
   againInMs: number | null

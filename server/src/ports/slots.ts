@@ -132,8 +132,8 @@ export interface SlotToFire {
    */
   joins?: CursorMove
   /**
-   * Its tenant has no budget for it: its execution waits for one. `skipAt`: when it is skipped instead, null: never. Absent:
-   * it was charged, or its tenant has no limit.
+   * Its tenant has no budget for it: its execution waits for one. `skipAt`: when it is skipped instead, null: never, as
+   * with one that is buffered. Absent: it was charged, or its tenant has no limit.
    */
   heldBack?: { skipAt: EpochMs | null }
 }

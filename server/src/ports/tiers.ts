@@ -7,7 +7,7 @@ export interface Tiers {
   get(name: string): Promise<Tier | null>
   /** As a whole. 'too_many': it is a new one, and there are `tiersMax`. */
   put(tier: Tier): Promise<'created' | 'changed' | 'too_many'>
-  /** Tenants on the tier, oldest first, at most so many; and how many there are in all. */
+  /** Tenants on the tier that are not deleted, oldest first, at most so many; and how many there are in all. */
   listTenants(
     name: string,
     limit: number,

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup as setupFire } from '../../test/fire-scene.ts'
+import { unlimitedTier } from '../../testing/memory-store/first-tiers.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { NewJob } from '../ports/jobs.ts'
+import { SlotCharger } from './charge-slots.ts'
 
 /** Jobs of a tenant that may start so many executions a minute; all are due now. */
 async function setup({
@@ -115,6 +118,20 @@ test('a root of a graph waits as long as it takes: it is never skipped', async (
   assert.equal(held.length, 1)
 })
 
+test('the misfire window of a slot that waits begins when the slot is due, which jitter delays', async () => {
+  const { createEvery, tenantId, at, world, executionBudgets, load, fire, store } = await setup()
+  const changes = { tenantId, jitterSeconds: 1_800, misfireWindowSeconds: 60 }
+  const job = await createEvery(3_600, 600, changes)
+  const dueAt = dueAtOf(job, at(600))
+  assert(dueAt > at(660), 'the window of the slot itself is over before it is due')
+  await world.advance(dueAt - world.clock.databaseNow())
+  await load()
+  await executionBudgets.draw([{ tenantId, use: 'slot', count: 1, whole: true }])
+  await fire()
+  const [held] = store.jobs.get(job.jobId)!.live
+  assert.equal(held!.skipAt, dueAt + 60_000)
+})
+
 test('while as many executions wait as the tier allows, further slots are skipped for quota, in one range', async () => {
   const limits = { executionsPerMinute: null, waitingExecutionsMax: 2 }
   const { at, world, tenantId, createEvery, load, fire, store } = await setup(limits)
@@ -147,4 +164,66 @@ test('slots fire again once fewer executions wait', async () => {
   }
   assert.equal(slotsOf(job).length, 3)
   assert.equal(store.jobs.get(job.jobId)!.skips.length, 1)
+})
+
+/** A charger of its own, with a tenant whose limit is as `answer` says when it is asked for. */
+async function setupCharger() {
+  const scene = await setup({ executionsPerMinute: null })
+  const { world, tenantId, executionBudgets, tenantRoom, createEvery, slotOf } = scene
+  const state = { executionsPerMinute: null as number | null, revision: 0, asked: 0 }
+  /** Set while an answer is under way. */
+  let held: Promise<void> | null = null
+  const charger = new SlotCharger({
+    ...{ clock: world.clock, tenantRoom },
+    executionBudgets: {
+      draw: (orders) => executionBudgets.draw(orders),
+      giveBack: (charges) => executionBudgets.giveBack(charges),
+      limitsRevision: async () => state.revision,
+      async limits() {
+        const { executionsPerMinute } = state
+        state.asked += 1
+        await held
+        return executionsPerMinute === null
+          ? []
+          : [{ tenantId, executionsPerMinute, waitingExecutionsMax: null }]
+      },
+    },
+  })
+  const job = await createEvery(3_600, 600, { tenantId })
+  const due = [{ ...job, windowMs: 60_000, afterCompletion: null }] as never
+  const charge = () => charger.charge(due, [slotOf(job, 600)])
+  const setLimit = (executionsPerMinute: number) => {
+    Object.assign(state, { executionsPerMinute, revision: state.revision + 1 })
+    const tier = { ...unlimitedTier, tier: 'free', executionsPerMinute }
+    return scene.tiers.put(tier)
+  }
+  const holdAnswer = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held = promise
+    return () => {
+      held = null
+      resolve()
+    }
+  }
+  return { charger, charge, setLimit, holdAnswer, state }
+}
+
+test('a limit that changes between the first fire and the first look at the revision is noticed', async () => {
+  const { charger, charge, setLimit } = await setupCharger()
+  assert.deepEqual(await charge(), [])
+  await setLimit(100)
+  await charger.refresh()
+  assert.equal((await charge()).length, 1)
+})
+
+test('a limit that changes while the old one is on its way is noticed', async () => {
+  const { charger, charge, setLimit, holdAnswer, state } = await setupCharger()
+  await charger.refresh()
+  const answer = holdAnswer()
+  const charging = charge()
+  await setLimit(100)
+  await charger.refresh()
+  answer()
+  assert.equal((await charging).length, 1)
+  assert.equal(state.asked, 2)
 })

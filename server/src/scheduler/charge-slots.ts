@@ -40,6 +40,7 @@ export class SlotCharger {
   /** Of the limits that are known; null: not asked yet. */
   #revision: number | null = null
   #forgottenMs: number
+  #forgets = 0
 
   constructor({ clock, executionBudgets, tenantRoom }: ChargerDeps) {
     this.#clock = clock
@@ -140,10 +141,12 @@ export class SlotCharger {
     const revision = await this.#budgets.limitsRevision()
     const nowMs = this.#clock.monotonicMs()
     const isOld = nowMs - this.#forgottenMs >= rememberedMsMax || this.#known.size > rememberedMax
-    if (isOld || (this.#revision !== null && revision !== this.#revision)) {
+    // Also the first time: a fire has asked for limits before, and they may have changed since.
+    if (isOld || revision !== this.#revision) {
       this.#known.clear()
       this.#limited = 0
       this.#forgottenMs = nowMs
+      this.#forgets += 1
     }
     this.#revision = revision
     return 'idle'
@@ -159,10 +162,13 @@ export class SlotCharger {
     return missing ?? nobody
   }
 
+  /** An answer that was under way while the limits were forgotten may be an old one: it is not kept. */
   async #fetch(tenantIds: readonly string[]): Promise<void> {
+    const forgets = this.#forgets
     for (let at = 0; at < tenantIds.length; at += tenantsMax) {
       const asked = tenantIds.slice(at, at + tenantsMax)
       const limits = new Map((await this.#budgets.limits(asked)).map((limit) => [limit.tenantId, limit]))
+      if (forgets !== this.#forgets) return
       for (const tenantId of asked) this.#known.set(tenantId, limits.get(tenantId) ?? null)
     }
     this.#limited = this.#known.values().reduce((sum, limit) => sum + (limit === null ? 0 : 1), 0)
@@ -188,7 +194,7 @@ function skip(slot: SlotToFire, { schedule, afterCompletion }: Job): void {
 /** A slot that starts a graph run waits as long as it takes: its nodes would be skipped with it. */
 function holdBack(slot: SlotToFire, { windowMs }: Job): void {
   slot.ownRow = true
-  slot.heldBack = { skipAt: slot.runId === null ? epochMs(slot.slot + windowMs) : null }
+  slot.heldBack = { skipAt: slot.runId === null ? epochMs(slot.dueAt + windowMs) : null }
 }
 
 function byId(due: readonly Job[]): ReadonlyMap<string, Job> {

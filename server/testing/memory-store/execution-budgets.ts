@@ -43,16 +43,21 @@ export class MemoryExecutionBudgets implements ExecutionBudgets {
   async draw(orders: readonly BudgetOrder[]): Promise<BudgetGrant[]> {
     const grants = new Map<BudgetOrder, BudgetGrant>()
     for (const [tenantId, own] of Map.groupBy(orders, (order) => order.tenantId)) {
-      const drawn = this.#draw(tenantId, own)
+      const isBehind = this.#store.heldBack.has(tenantId)
+      const drawn = this.#draw(tenantId, own, isBehind)
       for (const [index, order] of own.entries()) grants.set(order, drawn[index]!)
     }
     return orders.map((order) => grants.get(order)!)
   }
 
-  #draw(tenantId: string, orders: readonly Pick<BudgetOrder, 'use' | 'count' | 'whole'>[]): BudgetGrant[] {
+  #draw(
+    tenantId: string,
+    orders: readonly Pick<BudgetOrder, 'use' | 'count' | 'whole'>[],
+    isBehind: boolean,
+  ): BudgetGrant[] {
     const { budget, grants } = drawFrom(
       this.#store.budgets.get(tenantId) ?? null,
-      this.#termsOf(tenantId),
+      { ...this.#termsOf(tenantId), isBehind },
       orders,
     )
     this.#store.budgets.set(tenantId, budget)
@@ -66,17 +71,18 @@ export class MemoryExecutionBudgets implements ExecutionBudgets {
     }
   }
 
-  async letGo({ after, tenants, each }: LetGoOrder): Promise<LetGo> {
+  async letGo({ after, tenants, each, total }: LetGoOrder): Promise<LetGo> {
     const all = this.#store.heldBack.tenants()
     const found = all.filter((tenantId) => after === null || tenantId > after).slice(0, tenants)
     const next = found.length < tenants ? null : found.at(-1)!
     let ready = 0
     let againInMs: number | null = null
-    for (const tenantId of found) {
+    for (const [at, tenantId] of found.entries()) {
+      if (ready === total) return { ready, next: found[at - 1]!, againInMs }
       const now = this.#store.now()
       const open = this.#store.heldBack.of(tenantId).filter(({ skipAt }) => skipAt === null || skipAt > now)
-      const order = { use: 'slot', count: Math.min(each, open.length), whole: false } as const
-      const [{ granted, restInMs }] = this.#draw(tenantId, [order]) as [BudgetGrant]
+      const order = { use: 'slot', count: Math.min(each, total - ready, open.length), whole: false } as const
+      const [{ granted, restInMs }] = this.#draw(tenantId, [order], false) as [BudgetGrant]
       for (const row of open.slice(0, granted)) this.#store.changeLive(row, { host: null, skipAt: null })
       ready += granted
       againInMs = Math.min(againInMs ?? Number.POSITIVE_INFINITY, restInMs ?? Number.POSITIVE_INFINITY)

@@ -35,6 +35,10 @@ export class HeldBack {
     return [...this.#byTenant.keys()].toSorted(compareText)
   }
 
+  has(tenantId: string): boolean {
+    return this.#byTenant.has(tenantId)
+  }
+
   /** By rank. */
   of(tenantId: string): LiveRow[] {
     return this.#byTenant.get(tenantId)?.take(Number.POSITIVE_INFINITY) ?? []

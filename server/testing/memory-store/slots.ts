@@ -182,7 +182,9 @@ export class MemorySlots implements Slots {
     const { concurrencyKey } = job.versions.get(version)!
     const enqueuedAt = this.#store.now()
     const queued = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
-    const hold = heldBack === undefined ? {} : { host: quotaHost, skipAt: heldBack.skipAt }
+    // A buffered slot waits for others first, as long as it takes.
+    const skipAt = state === 'ready' ? (heldBack?.skipAt ?? null) : null
+    const hold = heldBack === undefined ? {} : { host: quotaHost, skipAt }
     const waits = { kind: 'slot', state, concurrencyKey, runId, ...hold } as const
     this.#store.addSlot(job, { slot, executionId, reason: null })
     this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...queued, ...waits }))

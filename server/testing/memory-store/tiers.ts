@@ -38,7 +38,8 @@ export class MemoryTiers implements Tiers {
   }
 
   async listTenants(name: string, limit: number): ReturnType<Tiers['listTenants']> {
-    const all = this.#tenants.onTier(name).map(({ tenantId, name: tenant }) => ({ tenantId, name: tenant }))
+    const present = this.#tenants.onTier(name).filter(({ deletedAt }) => deletedAt === null)
+    const all = present.map(({ tenantId, name: tenant }) => ({ tenantId, name: tenant }))
     return { tenants: all.slice(0, limit), total: all.length }
   }
 

@@ -99,3 +99,15 @@ test('used-up tokens are remembered for as long as they matter, wherever the gen
     }
   }
 })
+
+test('the token of a small share is remembered until it is back, whoever else asks meanwhile', () => {
+  const buckets = new TokenBuckets()
+  // One of 60 processes, with a limit of 6 a second.
+  const take = (nowMs: number) => buckets.take('small', { perSecond: 0.1, nowMs }).taken
+  const takenAt: number[] = []
+  for (let ms = 0; ms <= 60_000; ms += 500) {
+    buckets.take('other', { perSecond: 10, nowMs: ms })
+    if (ms % 5_000 === 0 && take(ms)) takenAt.push(ms)
+  }
+  assert.deepEqual(takenAt, [0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000])
+})

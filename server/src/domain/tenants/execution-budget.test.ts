@@ -87,6 +87,23 @@ test('the rate of another tier holds from the next draw on', () => {
   assert.equal(drawFrom(budget, less, [slots(1)]).grants[0]!.granted, 0)
 })
 
+test('a tenant that moves to a smaller tier waits for no more than the burst of that tier', () => {
+  const enterprise = { executionsPerMinute: 10_000, now: free(0).now }
+  const { budget } = drawFrom(null, enterprise, [triggers(20_000)])
+  assert.equal(spentAt(budget, 100, free(0).now), 200)
+  assert.equal(emptyAt(budget, 100, free(0).now), free(120).now)
+  const refused = drawFrom(budget, free(0), [triggers(1)])
+  assert.deepEqual(refused.grants[0], { granted: 0, executionsPerMinute: 100, restInMs: 600 })
+  assert.equal(drawFrom(refused.budget, free(0.6), [triggers(1)]).grants[0]!.granted, 1)
+})
+
+test('a clock that was far ahead, and is right again, holds a tenant up for no longer than a burst lasts', () => {
+  const { budget } = drawFrom(null, free(86_400), [triggers(200)])
+  const right = drawFrom(budget, free(0), [triggers(1)])
+  assert.equal(right.grants[0]!.granted, 0)
+  assert.equal(drawFrom(right.budget, free(240), [triggers(200)]).grants[0]!.granted, 200)
+})
+
 test('the spent part falls with time, and tells when nothing is left of it', () => {
   const { budget } = drawFrom(null, free(0), [slots(180)])
   assert.equal(spentAt(budget, 100, free(60).now), 80)

@@ -48,6 +48,8 @@ export interface BudgetTerms {
   /** Null: no limit. */
   executionsPerMinute: number | null
   now: EpochMs
+  /** Executions of the tenant wait for the budget already, and come before slots that fire now. Absent: they do not. */
+  isBehind?: boolean
 }
 
 /** The most that are charged at once. */
@@ -56,10 +58,13 @@ export function burstOf(executionsPerMinute: number, use: BudgetUse): number {
   return use === 'trigger' ? whole : Math.max(1, Math.floor(whole * (1 - triggersShare)))
 }
 
-/** Executions that were charged and are not earned back yet. */
+/**
+ * Executions that were charged and are not earned back yet. No more than a burst: the burst of a
+ * larger tier would hold the tenant up for hours.
+ */
 export function spentAt({ spent, countedAt }: ExecutionBudget, executionsPerMinute: number, now: EpochMs) {
   const earned = (Math.max(0, now - countedAt) * executionsPerMinute) / minuteMs
-  return Math.max(0, spent - earned)
+  return Math.max(0, Math.min(spent, burstOf(executionsPerMinute, 'trigger')) - earned)
 }
 
 /** When nothing charged is left to earn back. */
@@ -72,19 +77,22 @@ export function emptyAt(budget: ExecutionBudget, executionsPerMinute: number, no
 /** Orders of one tenant, in turn. Returns the row as it is then. */
 export function drawFrom(
   budget: ExecutionBudget | null,
-  { executionsPerMinute, now }: BudgetTerms,
+  { executionsPerMinute, now, isBehind = false }: BudgetTerms,
   orders: readonly Pick<BudgetOrder, 'use' | 'count' | 'whole'>[],
 ): { budget: ExecutionBudget; grants: BudgetGrant[] } {
   if (executionsPerMinute === null) {
     const grants = orders.map(({ count }) => ({ granted: count, executionsPerMinute, restInMs: 0 }))
     return { budget: { spent: 0, countedAt: now }, grants }
   }
-  // A clock that was set back earns nothing, and takes nothing back.
-  const countedAt = epochMs(Math.max(now, budget?.countedAt ?? now))
+  // A clock that was set back earns nothing, and takes nothing back: for as long as a burst lasts, and not for as long as
+  // the clock was ahead.
+  const countedMax = now + burstMinutes * minuteMs
+  const countedAt = epochMs(Math.max(now, Math.min(budget?.countedAt ?? now, countedMax)))
   let spent = budget === null ? 0 : spentAt(budget, executionsPerMinute, now)
   const grants = orders.map(({ use, count, whole }): BudgetGrant => {
     const burst = burstOf(executionsPerMinute, use)
-    const free = Math.max(0, Math.floor(burst - spent + tolerance))
+    const mayOvertake = use === 'trigger' || !isBehind
+    const free = mayOvertake ? Math.max(0, Math.floor(burst - spent + tolerance)) : 0
     const granted = whole && count > free ? 0 : Math.min(count, free)
     spent += granted
     const rest = whole ? count - granted : Math.min(1, count - granted)

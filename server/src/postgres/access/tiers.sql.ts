@@ -32,7 +32,7 @@ export const insertTier = sql('insertTier')`
 export const selectTenantsOfTier = sql('selectTenantsOfTier')`
   SELECT t.tenant_id, t.name, count(*) OVER ()::int AS total
   FROM tenants t
-  WHERE t.tier = $1
+  WHERE t.tier = $1 AND t.deleted_at IS NULL
   ORDER BY t.tenant_id LIMIT $2`
 
 /** A payload is read only of a version that an older program wrote. */

@@ -35,7 +35,15 @@ export const lockFreeBudgets = sql('lockFreeBudgets')`
   ORDER BY b.tenant_id FOR UPDATE SKIP LOCKED`
 
 export const selectBudgets = sql('selectBudgets')`
-  SELECT b.tenant_id, b.spent, b.counted_at, clock_ms() AS now, tier.executions_per_minute
+  SELECT b.tenant_id, b.spent, b.counted_at, clock_ms() AS now, tier.executions_per_minute,
+    coalesce(
+      (
+        SELECT true
+        FROM live l
+        WHERE l.tenant_id = b.tenant_id AND l.state = 'ready' AND l.host = 'quota' LIMIT 1
+      ),
+      false
+    ) AS is_behind
   FROM unnest($1::uuid[]) AS asked(tenant_id)
   CROSS JOIN LATERAL (SELECT * FROM execution_budgets b WHERE b.tenant_id = asked.tenant_id LIMIT 1) b
   JOIN tenants t ON t.tenant_id = b.tenant_id

@@ -38,7 +38,7 @@ for (const version of POSTGRES_VERSIONS) {
     const job = await s.createJob({ tenantId, overlapPolicy: 'ALLOW' })
     for (let second = 0; second < 40; second++) await hold(job, second)
     const servers = Array.from({ length: 4 }, () => new PostgresExecutionBudgets(database))
-    const order = { after: null, tenants: 100, each: 3 }
+    const order = { after: null, tenants: 100, each: 3, total: 100 }
     const steps = servers.map(async (budgets) => {
       let ready = 0
       for (let step = 0; step < 10; step++) ready += (await budgets.letGo(order)).ready

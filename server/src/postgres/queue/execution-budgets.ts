@@ -5,6 +5,7 @@ import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import {
   type BudgetGrant,
   type BudgetOrder,
+  type BudgetTerms,
   drawFrom,
   type ExecutionBudget,
   giveBackTo,
@@ -86,14 +87,14 @@ export class PostgresExecutionBudgets implements ExecutionBudgets {
     })
   }
 
-  async letGo({ after, tenants, each }: LetGoOrder): Promise<LetGo> {
+  async letGo({ after, tenants, each, total }: LetGoOrder): Promise<LetGo> {
     const values = [after ?? firstId, tenants, each]
     const found = await this.#database.query<HeldBackRow>(statements.selectHeldBack, values)
     const next = found.rows.length < tenants ? null : found.rows.at(-1)!.tenant_id
     if (found.rows.length === 0) return { ready: 0, next, againInMs: null }
     const heldBack = new Map(found.rows.map((row) => [row.tenant_id, row.held_back]))
-    const { ready, againInMs } = await this.#database.transaction((queries) => letHeldGo(queries, heldBack))
-    return { ready, next, againInMs }
+    const gone = await this.#database.transaction((queries) => letHeldGo(queries, heldBack, total))
+    return { ready: gone.ready, next: gone.cutBehind ?? next, againInMs: gone.againInMs }
   }
 
   async skipExpired(limit: number): Promise<SettledAttempt[]> {
@@ -115,10 +116,7 @@ export class PostgresExecutionBudgets implements ExecutionBudgets {
 const goneTenant = { budget: { spent: 0, countedAt: epochMs(0) }, executionsPerMinute: null, now: epochMs(0) }
 
 /** Locked budgets, with the limits and the clock as they are under the lock. */
-type LockedBudgets = Map<
-  string,
-  { budget: ExecutionBudget; executionsPerMinute: number | null; now: EpochMs }
->
+type LockedBudgets = Map<string, BudgetTerms & { budget: ExecutionBudget }>
 
 async function lockBudgets(queries: Queries, tenantIds: readonly string[]): Promise<LockedBudgets> {
   const locked = await queries.query(statements.lockBudgets, [tenantIds])
@@ -132,8 +130,9 @@ async function lockBudgets(queries: Queries, tenantIds: readonly string[]): Prom
 async function readBudgets(queries: Queries, tenantIds: readonly string[]): Promise<LockedBudgets> {
   const { rows } = await queries.query<BudgetRow>(statements.selectBudgets, [tenantIds])
   return new Map(
-    rows.map(({ tenant_id, spent, counted_at: countedAt, now, executions_per_minute }) => {
-      return [tenant_id, { budget: { spent, countedAt }, executionsPerMinute: executions_per_minute, now }]
+    rows.map(({ tenant_id, spent, counted_at: countedAt, is_behind: isBehind, ...row }) => {
+      const terms = { executionsPerMinute: row.executions_per_minute, now: row.now, isBehind }
+      return [tenant_id, { budget: { spent, countedAt }, ...terms }]
     }),
   )
 }
@@ -146,32 +145,50 @@ async function writeBudgets(
   await queries.query(statements.writeBudgets, [budgetItem.encode(items)], 'last')
 }
 
+interface HeldGone {
+  ready: number
+  againInMs: number
+  /** The tenant with the last of as many as may go; null: all tenants had their turn. */
+  cutBehind: string | null
+}
+
 /** The draw and its use are one transaction: nothing is forfeited. */
-async function letHeldGo(queries: Queries, heldBack: ReadonlyMap<string, number>) {
+async function letHeldGo(
+  queries: Queries,
+  heldBack: ReadonlyMap<string, number>,
+  total: number,
+): Promise<HeldGone> {
   const tenantIds = [...heldBack.keys()]
   await queries.query(statements.beginBudgets, [tenantIds])
   const locked = await queries.query<{ tenant_id: string }>(statements.lockFreeBudgets, [tenantIds])
   const ours = locked.rows.map((row) => row.tenant_id)
-  if (ours.length === 0) return { ready: 0, againInMs: 0 }
+  if (ours.length === 0) return { ready: 0, againInMs: 0, cutBehind: null }
   const budgets = await readBudgets(queries, ours)
   let againInMs = ours.length < tenantIds.length ? 0 : Number.POSITIVE_INFINITY
   const granted: { tenantId: string; granted: number }[] = []
+  let left = total
+  let cutBehind: string | null = null
   for (const tenantId of ours) {
-    const { budget, ...terms } = budgets.get(tenantId)!
-    const order = { use: 'slot', count: heldBack.get(tenantId)!, whole: false } as const
+    if (left === 0) {
+      cutBehind = granted.at(-1)!.tenantId
+      break
+    }
+    const { budget, isBehind: _behind, ...terms } = budgets.get(tenantId)!
+    const order = { use: 'slot', count: Math.min(left, heldBack.get(tenantId)!), whole: false } as const
     const [grant] = drawFrom(budget, terms, [order]).grants
     if (grant!.granted > 0) granted.push({ tenantId, granted: grant!.granted })
+    left -= grant!.granted
     againInMs = Math.min(againInMs, grant!.restInMs ?? Number.POSITIVE_INFINITY)
   }
-  if (granted.length === 0) return { ready: 0, againInMs }
+  if (granted.length === 0) return { ready: 0, againInMs, cutBehind }
   const values = [grantItem.encode(granted)]
   const gone = await queries.query<{ tenant_id: string; let_go: number }>(statements.letHeldGo, values)
   const changed = gone.rows.map(({ tenant_id: tenantId, let_go: count }) => {
-    const { budget, ...terms } = budgets.get(tenantId)!
+    const { budget, isBehind: _behind, ...terms } = budgets.get(tenantId)!
     return { tenantId, ...drawFrom(budget, terms, [{ use: 'slot', count, whole: true }]).budget }
   })
   await writeBudgets(queries, changed)
-  return { ready: gone.rows.reduce((sum, row) => sum + row.let_go, 0), againInMs }
+  return { ready: gone.rows.reduce((sum, row) => sum + row.let_go, 0), againInMs, cutBehind }
 }
 
 interface BudgetRow {
@@ -180,9 +197,10 @@ interface BudgetRow {
   counted_at: EpochMs
   now: EpochMs
   executions_per_minute: number | null
+  is_behind: boolean
 }
 
-type SpentRow = Omit<BudgetRow, 'tenant_id'>
+type SpentRow = Omit<BudgetRow, 'tenant_id' | 'is_behind'>
 
 interface HeldBackRow {
   tenant_id: string

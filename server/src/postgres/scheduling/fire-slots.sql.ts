@@ -242,7 +242,8 @@ export const fireSlots = sql('fireSlots')`
         enqueued_at: fragment`m.at`,
         key_limit: fragment`v.concurrency_key_limit`,
         host: fragment`CASE WHEN unusual.held_back THEN 'quota' END`,
-        skip_at: fragment`from_ms(unusual.skip_ms)`,
+        // A buffered slot waits for others first, as long as it takes.
+        skip_at: fragment`CASE unusual.outcome WHEN 'fired' THEN from_ms(unusual.skip_ms) END`,
       },
       fragment`
         FROM unusual

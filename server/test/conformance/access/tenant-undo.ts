@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { tenantStatusOf } from '../../../src/domain/tenants/tenant.ts'
-import { purgeWaitMs } from '../../../src/domain/tenants/tenant-end.ts'
+import { purgeWaitMs, tenantDeletedReason } from '../../../src/domain/tenants/tenant-end.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import { createAfter, stepRuns } from '../graphs/run-scene.ts'
 import { change, pause, remove, resume } from '../jobs/changes.ts'
@@ -62,6 +62,26 @@ function testRestore(name: string, setup: Setup): void {
     assert.equal(await s.tenantEnds.restore(orderOf(s, tenantId)), 'not_deleted')
     await deleteTenant(s, tenantId)
     assert.equal(await s.tryFire(job, 601), 'stale')
+  })
+
+  test(`${name}: a job that a last request with an old key resumed is paused again, and resumed by the restore`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await addTenant(s)
+    const job = await s.createJob({ tenantId })
+    await deleteTenant(s, tenantId)
+    await stepAll(s)
+    // Another server knows its keys for some seconds.
+    await change(s, job, resume(null))
+    assert.equal((await jobOf(s, job)).status, 'ACTIVE')
+    await s.ageTenants(purgeWaitMs)
+    await stepAll(s)
+    const { status, pause: said } = await jobOf(s, job)
+    assert.deepEqual([status, said?.reason], ['PAUSED', tenantDeletedReason])
+    const before = await s.now()
+    await s.tenantEnds.restore(orderOf(s, tenantId))
+    await stepAll(s)
+    const { status: now, slotAt } = await jobOf(s, job)
+    assert(now === 'ACTIVE' && slotAt! >= before, 'slots up to the restore are skipped')
   })
 
   test(`${name}: a pause that ends while its tenant is deleted lasts until the restore`, async (t) => {

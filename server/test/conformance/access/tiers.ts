@@ -6,6 +6,7 @@ import { epochMs } from '../../../src/lib/time/epoch.ts'
 import { firstTiers, unlimitedTier } from '../../../testing/memory-store/first-tiers.ts'
 import { pause, remove } from '../jobs/changes.ts'
 import type { StoreScenario } from '../stores.ts'
+import { deleteTenant } from './tenant-scene.ts'
 
 export function testTiers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: tiers are listed by name, made and replaced`, async (t) => {
@@ -71,6 +72,8 @@ export function testTiers(name: string, setup: (t: TestContext) => Promise<Store
     assert.deepEqual(await s.tiers.listTenants('pro', 10), { tenants: made, total: 3 })
     assert.deepEqual(await s.tiers.listTenants('pro', 2), { tenants: made.slice(0, 2), total: 3 })
     assert.deepEqual(await s.tiers.listTenants('free', 2), { tenants: [], total: 0 })
+    await deleteTenant(s, made[0]!.tenantId)
+    assert.deepEqual(await s.tiers.listTenants('pro', 1), { tenants: [made[1]], total: 2 }, 'one is deleted')
   })
 
   test(`${name}: a tenant is measured by its active jobs and by the jobs that are beyond a limit`, async (t) => {

@@ -50,7 +50,7 @@ export async function setupBudgets(setup: Setup, t: TestContext) {
       ownRow: true,
       heldBack: { skipAt: skipSecond === null ? null : s.at(skipSecond) },
     })
-  const letGo = (each = 500) => s.executionBudgets.letGo({ after: null, tenants: 100, each })
+  const letGo = (each = 500) => s.executionBudgets.letGo({ after: null, tenants: 100, each, total: 1_000 })
   /** Claims everything; returns the executions. */
   async function claimAll(): Promise<string[]> {
     const workerId = await s.addWorker({ capacity: 2_000 })
@@ -143,7 +143,7 @@ function testHeldBack(name: string, setup: Setup): void {
     const executionId = await hold(await s.createJob({ tenantId }), 0)
     assert.deepEqual(await claimAll(), [])
     assert.equal((await s.view(executionId, tenantId)).status, 'PENDING')
-    assert.equal(await draw(tenantId, 1), 1)
+    assert.equal(await draw(tenantId, 1, 'trigger'), 1)
     const waiting = await letGo()
     assert.equal(waiting.ready, 0)
     assert(waiting.againInMs! > 50_000 && waiting.againInMs! <= 60_000, `${waiting.againInMs}`)
@@ -165,14 +165,35 @@ function testHeldBack(name: string, setup: Setup): void {
     assert.deepEqual(await claimAll(), [first])
   })
 
+  test(`${name}: slots that fire now do not overtake executions that wait already; triggers do`, async (t) => {
+    const { s, addLimited, draw, hold, letGo, claimAll } = await setupBudgets(setup, t)
+    const [tenantId, other] = [await addLimited(1), await addLimited(1)]
+    const waiting = await hold(await s.createJob({ tenantId }), 0)
+    const orders = [tenantId, other].map(
+      (id) => ({ tenantId: id, use: 'slot', count: 1, whole: false }) as const,
+    )
+    const grants = await s.executionBudgets.draw(orders)
+    assert.deepEqual(
+      grants.map(({ granted }) => granted),
+      [0, 1],
+    )
+    assert.equal(await draw(tenantId, 1, 'trigger', true), 1)
+    await s.ageBudgets(60_000)
+    assert.equal(await draw(tenantId, 1), 0)
+    assert.equal((await letGo()).ready, 1)
+    assert.deepEqual(await claimAll(), [waiting])
+    await s.ageBudgets(60_000)
+    assert.equal(await draw(tenantId, 1), 1)
+  })
+
   test(`${name}: the waiting executions of one tenant hold up no other, and a page goes on behind its last tenant`, async (t) => {
     const { s, addLimited, draw, hold } = await setupBudgets(setup, t)
     const tenants = await Promise.all([addLimited(1), addLimited(1), addLimited(1)])
     const [first, second] = tenants.toSorted()
     for (const tenantId of tenants) await hold(await s.createJob({ tenantId }), 0)
-    await draw(first!, 1)
+    await draw(first!, 1, 'trigger')
     const letGo = (after: string | null, count: number) =>
-      s.executionBudgets.letGo({ after, tenants: count, each: 500 })
+      s.executionBudgets.letGo({ after, tenants: count, each: 500, total: 1_000 })
     const page = await letGo(null, 2)
     assert.deepEqual([page.ready, page.next], [1, second])
     assert.deepEqual(await letGo(page.next, 2), { ready: 1, next: null, againInMs: 0 })
@@ -186,12 +207,30 @@ function testHeldBack(name: string, setup: Setup): void {
     assert.deepEqual([(await letGo(2)).ready, (await letGo(2)).ready, (await letGo(2)).ready], [2, 2, 1])
   })
 
+  test(`${name}: of all tenants together at most so many are let go in one step, and the next one goes on behind`, async (t) => {
+    const { s, addLimited, hold } = await setupBudgets(setup, t)
+    const tenants = (await Promise.all([addLimited(100), addLimited(100), addLimited(100)])).toSorted()
+    for (const tenantId of tenants) {
+      const job = await s.createJob({ tenantId, overlapPolicy: 'ALLOW' })
+      for (let second = 0; second < 3; second++) await hold(job, second)
+    }
+    const letGo = (after: string | null) =>
+      s.executionBudgets.letGo({ after, tenants: 100, each: 2, total: 3 })
+    const first = await letGo(null)
+    assert.deepEqual([first.ready, first.next], [3, tenants[1]])
+    const second = await letGo(first.next)
+    assert.deepEqual([second.ready, second.next], [2, null])
+    const third = await letGo(null)
+    assert.deepEqual([third.ready, third.next], [3, tenants[1]])
+    assert.equal((await letGo(third.next)).ready, 1)
+  })
+
   test(`${name}: a tenant without a limit any more has nothing held back`, async (t) => {
     const { s, setLimit, addLimited, draw, hold, letGo } = await setupBudgets(setup, t)
     const tenantId = await addLimited(1)
     const job = await s.createJob({ tenantId, overlapPolicy: 'ALLOW' })
     for (let second = 0; second < 5; second++) await hold(job, second)
-    await draw(tenantId, 1)
+    await draw(tenantId, 1, 'trigger')
     await setLimit(tenantId, null)
     assert.equal((await letGo()).ready, 5)
   })
@@ -240,6 +279,30 @@ function testHeldBack(name: string, setup: Setup): void {
     await s.ageBudgets(60_000)
     assert.equal((await letGo()).ready, 1)
     assert.equal((await claimAll()).length, 1)
+  })
+
+  test(`${name}: the wait of a buffered slot for the execution before it does not count against its misfire window`, async (t) => {
+    const { s, addLimited, letGo, claimAll } = await setupBudgets(setup, t)
+    const tenantId = await addLimited(100)
+    for (const changes of [
+      { overlapPolicy: 'BUFFER_ONE' },
+      { concurrencyLimit: 1, overlapPolicy: 'ALLOW' },
+    ] as const) {
+      const job = await s.createJob({ tenantId, ...changes })
+      await s.trigger(job)
+      await s.release(job)
+      const executionId = s.slotOf(job, 1).executionId
+      assert.equal(
+        await s.tryFire(job, 1, { executionId, ownRow: true, heldBack: { skipAt: s.at(2) } }),
+        'buffered',
+      )
+      assert.deepEqual(await s.executionBudgets.skipExpired(100), [])
+      await s.runAll()
+      await s.release(job)
+      assert.deepEqual(await s.executionBudgets.skipExpired(100), [])
+      assert.equal((await letGo()).ready, 1)
+      assert.deepEqual(await claimAll(), [executionId])
+    }
   })
 }
 
