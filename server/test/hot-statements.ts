@@ -45,11 +45,9 @@ import {
   finishBatches,
   finishLive,
   selectCancelled,
-  selectWaiting,
 } from '../src/postgres/queue/queue.sql.ts'
 import { reclaimBatches, reclaimLive } from '../src/postgres/queue/reclaim.sql.ts'
 import { findOwn } from '../src/postgres/queue/reconcile.sql.ts'
-import { selectWaitingRoutes } from '../src/postgres/queue/routes.sql.ts'
 import { loadCursors, loadNoted, takeNotes } from '../src/postgres/scheduling/slots.sql.ts'
 
 const job = 'md5(n::text)::uuid'
@@ -108,12 +106,6 @@ export const hotStatements: HotStatement[] = [
     statement: loadNoted,
     values: [`SELECT array_agg(${job}) FROM generate_series(1, 2000) AS n`, `SELECT to_ms('9999-01-01')`],
     types: 'uuid[], float8',
-  },
-  { statement: selectWaiting, values: [routes, 'SELECT 256'], types: 'text[], bigint' },
-  {
-    statement: selectWaitingRoutes,
-    values: [`SELECT array_agg('worker t h' || n || ' ') FROM generate_series(1, 200) AS n`, 'SELECT 10'],
-    types: 'text[], bigint',
   },
   {
     statement: claimWork,

@@ -3,12 +3,13 @@
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { firstId } from '../src/lib/id.ts'
 import { countRunning } from '../src/postgres/queue/peers.sql.ts'
-import { lockRoomyWorker, selectRoom } from '../src/postgres/queue/queue.sql.ts'
-import { countWaiting } from '../src/postgres/queue/routes.sql.ts'
+import { lockRoomyWorker, selectRoom, selectWaiting } from '../src/postgres/queue/queue.sql.ts'
+import { countWaiting, selectWaitingRoutes } from '../src/postgres/queue/routes.sql.ts'
 import * as workerStatements from '../src/postgres/queue/workers.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
+const routes = `SELECT array_agg(CASE n WHEN 1 THEN 'server' ELSE 'worker t h' || n END) FROM generate_series(1, 50) AS n`
 const page = ['SELECT 10000', 'SELECT 1000', `SELECT '${firstId}'::uuid`, 'SELECT NULL', 'SELECT 2097152']
 const pageTypes = 'float8, int, uuid, text, bigint'
 const wanted = ['SELECT 10000', tenant, `SELECT 'worker'`, `SELECT 'report'`, `SELECT '{eu}'`]
@@ -20,6 +21,22 @@ export const workerStatementsToPlan: HotStatement[] = [
     values: [`SELECT md5('worker1')::uuid`],
     types: 'uuid',
   })),
+  {
+    statement: selectWaiting,
+    values: [
+      routes,
+      'SELECT 256',
+      routes,
+      `SELECT array_agg('${defaultTenantId}'::uuid)`,
+      `SELECT ARRAY['a.example']`,
+    ],
+    types: 'text[], bigint, text[], uuid[], text[]',
+  },
+  {
+    statement: selectWaitingRoutes,
+    values: [`SELECT array_agg('worker t h' || n || ' ') FROM generate_series(1, 200) AS n`, 'SELECT 10'],
+    types: 'text[], bigint',
+  },
   {
     statement: countWaiting,
     values: [

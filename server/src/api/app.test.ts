@@ -290,10 +290,27 @@ test('echo answers with the request it received, for any method and any body', a
 
 test('echo shows that there are credentials, and not which', async (t) => {
   const { get } = await setupApp(t)
-  const names = ['authorization', 'cookie', 'proxy-authorization', 'webhook-signature', 'x-carillon-token']
-  const answer = await get('/echo', Object.fromEntries(names.map((name) => [name, 'secret'])))
-  assert(!answer.body.includes('secret'))
-  for (const name of names) assert.equal(answer.json().headers[name], '***')
+  const names = [
+    ...['authorization', 'cookie', 'proxy-authorization', 'webhook-signature', 'x-carillon-token'],
+    ...[
+      'x-api-key',
+      'apikey',
+      'x-goog-api-key',
+      'x-auth-token',
+      'x-access-key',
+      'client-secret',
+      'x-password',
+    ],
+  ]
+  const shown = { 'x-idempotency-key': 'shown 1', 'x-author': 'shown 2', 'x-keyboard': 'shown 3' }
+  const answer = await get('/echo', {
+    ...Object.fromEntries(names.map((name) => [name, 'hidden'])),
+    ...shown,
+  })
+  assert(!answer.body.includes('hidden'))
+  const { headers } = answer.json()
+  for (const name of names) assert.equal(headers[name], '***', name)
+  for (const [name, value] of Object.entries(shown)) assert.equal(headers[name], value, name)
 })
 
 test('echo fails and waits when asked to', async (t) => {

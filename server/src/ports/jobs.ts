@@ -104,7 +104,7 @@ export type TriggerOutcome =
   | { kind: 'not_found' }
   | { kind: 'deleted' }
   /** Somebody else has the job locked, or it is not there. Nothing was done; only with a direct dispatch, which need not wait for that. */
-  | { kind: 'held_up' }
+  | { kind: 'locked' }
 
 export interface TriggerManyOrder {
   tenantId: string

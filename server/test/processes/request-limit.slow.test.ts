@@ -7,7 +7,7 @@ import { createFleet, fleetKey, withTime } from './fleet.ts'
 const perSecond = 40
 const seconds = 10
 /** Requests under way to each process at most. */
-const hands = 4
+const callers = 4
 
 test('three API processes admit 40 requests a second together, wherever they go', withTime, async (t) => {
   const fleet = await createFleet(t)
@@ -56,8 +56,8 @@ test('three API processes admit 40 requests a second together, wherever they go'
     const call = async (url: string, part: number) => {
       for (let sent = 0; elapsed() < seconds; sent++) {
         // The rarer ones are sent at an even pace, of ten times the limit in all; the others as fast as they are answered.
-        if (part < 1 && sent > (elapsed() * 10 * perSecond * part) / hands) {
-          await until(() => (sent <= (elapsed() * 10 * perSecond * part) / hands ? true : null), 'its turn')
+        if (part < 1 && sent > (elapsed() * 10 * perSecond * part) / callers) {
+          await until(() => (sent <= (elapsed() * 10 * perSecond * part) / callers ? true : null), 'its turn')
           if (elapsed() >= seconds) return
         }
         const response = await fetch(`${url}/api/v1/tenants/${tenantId}`, {
@@ -72,7 +72,7 @@ test('three API processes admit 40 requests a second together, wherever they go'
     }
     await Promise.all(
       processes.flatMap(({ url }, nth) =>
-        parts[nth] === 0 ? [] : Array.from({ length: hands }, () => call(url!, parts[nth]!)),
+        parts[nth] === 0 ? [] : Array.from({ length: callers }, () => call(url!, parts[nth]!)),
       ),
     )
     // Two seconds' worth may come at once on top; a process alone begins with a third of it.

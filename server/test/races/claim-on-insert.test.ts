@@ -129,7 +129,7 @@ for (const version of POSTGRES_VERSIONS) {
     const job = await s.createJob()
     await client.query('BEGIN')
     await client.query('SELECT FROM cursors WHERE job_id = $1 FOR UPDATE', [job.jobId])
-    assert.deepEqual(await trigger(first, job, workerId), { kind: 'held_up' })
+    assert.deepEqual(await trigger(first, job, workerId), { kind: 'locked' })
     await client.query('COMMIT')
     assert.equal((await trigger(first, job, workerId)).kind, 'triggered')
   })

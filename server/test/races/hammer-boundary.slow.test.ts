@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
-import { epochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import {
@@ -19,6 +18,7 @@ import {
   assertLedger,
   type Begins,
   changeNoted,
+  createEverySecondJob,
   createReleaser,
   createScheduler,
   drain,
@@ -37,12 +37,8 @@ test('1,000 changes at the boundary of slots, while two schedulers fire: no slot
   const begins: Begins = new Map()
   const jobs: NewJob[] = []
   for (let i = 0; i < 40; i++) {
-    const job = await s.createJob({
-      ...{ slotAt: s.at(600), anchorAt: s.at(0), schedule: everySecond },
-      overlapPolicy: dice.pick(OVERLAP_POLICIES),
-    })
-    begins.set(`${job.jobId} 1`, epochMs(job.slotAt! - 1))
-    jobs.push(job)
+    const overlapPolicy = dice.pick(OVERLAP_POLICIES)
+    jobs.push(await createEverySecondJob(race, begins, { slotAt: s.at(600), overlapPolicy }))
   }
   const decisions: (() => Decision)[] = [
     () => pause(),

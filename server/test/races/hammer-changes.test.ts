@@ -25,6 +25,7 @@ import {
   assertLedger,
   type Begins,
   changeNoted,
+  createEverySecondJob,
   createReleaser,
   createScheduler,
   drain,
@@ -46,11 +47,7 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
   /** Begun up to two minutes ago: some slots are misfired, some late. */
   async function addJob() {
     const slotAt = s.at(600 - pick([0, 3, 40, 120]))
-    const job = await s.createJob({
-      ...{ slotAt, anchorAt: s.at(0), schedule: everySecond },
-      overlapPolicy: pick(OVERLAP_POLICIES),
-    })
-    begins.set(`${job.jobId} 1`, epochMs(slotAt - 1))
+    const job = await createEverySecondJob(race, begins, { slotAt, overlapPolicy: pick(OVERLAP_POLICIES) })
     jobs.push(job)
     alive.push(job)
   }

@@ -28,6 +28,18 @@ export const clock = {
 }
 export const everySecond = { type: 'CRON', cron_expression: '* * * * * *' } as const
 
+/** A job of every second whose first slot is then, with its version in `begins`. */
+export async function createEverySecondJob(
+  { s }: Race,
+  begins: Begins,
+  job: Pick<NewJob, 'overlapPolicy'> & { slotAt: EpochMs },
+): Promise<NewJob> {
+  const { slotAt } = job
+  const created = await s.createJob({ anchorAt: s.at(0), schedule: everySecond, ...job })
+  begins.set(`${created.jobId} 1`, epochMs(slotAt - 1))
+  return created
+}
+
 /** Where the slots of each version of a job begin: after this instant. By job and version. */
 export type Begins = Map<string, EpochMs>
 

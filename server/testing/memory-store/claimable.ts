@@ -63,6 +63,17 @@ export class Claimable {
     return namesIn(this.#hosts, routes)
   }
 
+  /** The hosts by the tenants whose executions wait for them. */
+  hostsByTenant(routes: readonly string[]): string[][] {
+    const byTenant = new Map<string, string[]>()
+    for (const host of this.hosts(routes)) {
+      const rows = this.readyFor(routes, host, Number.POSITIVE_INFINITY)
+      for (const tenantId of new Set(rows.map((row) => row.tenantId)))
+        open(byTenant, tenantId, newNames).push(host)
+    }
+    return [...byTenant.values()]
+  }
+
   /** Routes with this prefix that have something to claim, in order. */
   routesFrom(prefix: string): string[] {
     const filled = [...this.#lanes, ...this.#hosts].filter(([, names]) => names.size > 0)
@@ -111,6 +122,7 @@ function namesIn(by: ReadonlyMap<string, ReadonlyMap<string, unknown>>, routes: 
 }
 
 const newRanked = () => new SortedSet<LiveRow>(byRank)
+const newNames = (): string[] => []
 const newMap = <T>() => new Map<string, T>()
 
 function open<T>(map: Map<string, T>, key: string, make: () => T): T {

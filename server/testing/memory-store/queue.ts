@@ -40,8 +40,21 @@ export class MemoryQueue implements Queue {
     const lanes = [...shared, ...this.#inTurn(own, limit - shared.length)]
     return {
       lanes: lanes.map((lane) => ({ lane, weight: weightOf(lane) })),
-      hosts: this.#inTurn(claimable.hosts(routes), limit),
+      hosts: this.#hostsOf(routes, limit),
     }
+  }
+
+  #hostsOf(routes: readonly string[], limit: number): string[] {
+    const { claimable } = this.#store
+    const all = claimable.hosts(routes)
+    if (all.length <= limit) return all
+    const tenants = claimable.hostsByTenant(routes)
+    const look = this.#looks++ * Math.ceil(limit / tenants.length)
+    const found = new Set<string>()
+    // The tenants in turn, each from another host than at the last look.
+    for (let nth = 0; found.size < limit && nth < all.length; nth++)
+      for (const hosts of tenants) if (nth < hosts.length) found.add(hosts[(look + nth) % hosts.length]!)
+    return [...found].slice(0, limit)
   }
 
   #inTurn(names: readonly string[], limit: number): string[] {

@@ -1,5 +1,6 @@
 // Whether this installation has more than one tenant. Asked of the store in the background and remembered: for 5 s while
-// there is one tenant, for good once there are two, even if one is deleted. Until the first answer, tenants share.
+// there is one tenant, for good once there are two, even if one is deleted. Until the first answer, tenants share. Workers
+// ask another question (`countWithJobs`): a tenant without jobs takes streams, uploads and reads, and no place of a worker.
 import type { Clock } from '../../ports/clock.ts'
 import type { Tenants } from '../../ports/tenants.ts'
 

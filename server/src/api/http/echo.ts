@@ -31,20 +31,15 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
   })
 }
 
-/** Credentials of jobs, of browsers that come by and of our own calls: only their names are shown. */
-const credentials: ReadonlySet<string> = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'webhook-signature',
-  'x-carillon-token',
-])
+/** Names of headers with credentials, of jobs, of browsers that come by and of our own calls: their values are not shown. */
+const credentials =
+  /(^|-)(auth|authorization|cookie|credentials?|password|secret|signature|token|(api|access|private)-?key)(-|$)/
 
 function headersOf(request: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [
       name,
-      credentials.has(name) ? '***' : String(value),
+      credentials.test(name) ? '***' : String(value),
     ]),
   )
 }

@@ -53,7 +53,7 @@ test('when the result of the commit is unknown, the worker is notified of an unk
 })
 
 test('a trigger that waits for a locked job keeps no reservation meanwhile', async () => {
-  const answers: TriggerOutcome[] = [{ kind: 'held_up' }, await triggered(null)]
+  const answers: TriggerOutcome[] = [{ kind: 'locked' }, await triggered(null)]
   const { stores, orders, ended } = setup(async () => answers.shift()!)
   assert.equal((await triggerNow(stores, order)).kind, 'triggered')
   assert.deepEqual(orders, [{ ...order, direct: name }, order])

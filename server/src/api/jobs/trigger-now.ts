@@ -23,23 +23,27 @@ export async function triggerNow(
   order: TriggerOrder,
 ): Promise<TriggerOutcome> {
   // An execution in a tenant's own lane waits there for its share.
-  const taking = order.lane === sharedLane ? (direct?.reserve(1, [order.tenantId]) ?? null) : null
-  if (taking === null) return jobs.trigger(order)
-  const outcome = await triggerFor(jobs, order, taking)
+  const reservation = order.lane === sharedLane ? (direct?.reserve(1, [order.tenantId]) ?? null) : null
+  if (reservation === null) return jobs.trigger(order)
+  const outcome = await triggerFor(jobs, order, reservation)
   // A trigger that waits for the lock of a job holds no reservation in the meantime.
-  return outcome.kind === 'held_up' ? jobs.trigger(order) : outcome
+  return outcome.kind === 'locked' ? jobs.trigger(order) : outcome
 }
 
-async function triggerFor(jobs: Jobs, order: TriggerOrder, taking: Reservation): Promise<TriggerOutcome> {
+async function triggerFor(
+  jobs: Jobs,
+  order: TriggerOrder,
+  reservation: Reservation,
+): Promise<TriggerOutcome> {
   // Not known, until we know.
   let claimed: Claimed | null = null
   try {
-    const { workerId, route } = taking
+    const { workerId, route } = reservation
     const outcome = await jobs.trigger({ ...order, direct: { workerId, route } })
-    const taken = outcome.kind === 'triggered' ? outcome.claimed : null
-    claimed = { batches: [], live: taken === null ? [] : [taken] }
+    const execution = outcome.kind === 'triggered' ? outcome.claimed : null
+    claimed = { batches: [], live: execution === null ? [] : [execution] }
     return outcome
   } finally {
-    taking.end(claimed)
+    reservation.end(claimed)
   }
 }

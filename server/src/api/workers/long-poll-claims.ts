@@ -45,7 +45,7 @@ export const parkedMax = 12_000
 /** The floor: a hint that was lost costs at most this. */
 const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
-const handsMax = 4
+const claimsAtOnceMax = 4
 const prefixesPerQuery = 2_000
 /** Claims in one look before it is cut short for tenants that came, or have work, since it began. */
 const claimsPerLookMin = 32
@@ -236,7 +236,7 @@ export class LongPollClaims {
         turn.leave()
       }
     }
-    await Promise.all(Array.from({ length: handsMax }, serve))
+    await Promise.all(Array.from({ length: claimsAtOnceMax }, serve))
   }
 
   async #serve(parked: Parked, look: Look): Promise<void> {
@@ -253,7 +253,7 @@ export class LongPollClaims {
       const share = look.shares.of(routes, () => this.#countParked(routes))
       const claimed = await this.#takes.take({ ...parked.wish, routes, share })
       if (claimed === 'empty') look.empty.add(key)
-      else if (sizeOf(claimed) > 0) this.#hand(parked, claimed)
+      else if (sizeOf(claimed) > 0) this.#deliver(parked, claimed)
       else if (claimed.isFull === true) this.#noteFull(parked)
       else parked.arrival = this.#arrivals++
     } catch (error) {
@@ -295,7 +295,7 @@ export class LongPollClaims {
     return found.size
   }
 
-  #hand(parked: Parked, claimed: Claimed): void {
+  #deliver(parked: Parked, claimed: Claimed): void {
     if (!this.#settle(parked, claimed)) parked.wish.onUnclaimed(claimed)
   }
 

@@ -150,7 +150,7 @@ export class PostgresJobs implements Jobs {
       }
       if (found.has(targetOf(item.order))) return { kind: 'deleted' }
       if (lock === triggers.lockHeldJobs) return { kind: 'not_found' }
-      return item.order.direct === undefined ? this.#lockedTriggers.add(item) : { kind: 'held_up' }
+      return item.order.direct === undefined ? this.#lockedTriggers.add(item) : { kind: 'locked' }
     })
   }
 

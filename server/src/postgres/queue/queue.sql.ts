@@ -6,9 +6,15 @@ import { claimedSingle, heldBy, suspect } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
+/** An execution (l) that waits for a host, and not for the budget of its tenant. As the index live_hosts has it. */
+const waitsForHost = fragment`l.state = 'ready' AND l.host IS NOT NULL AND l.host <> 'quota'`
+
 // Distinct lanes and hosts of each route by skipping through the index: the cost grows with their number, not with the
 // number of waiting executions. Of more than are asked for, each look brings others, so that every one has its turn: lanes
 // of tenants at their limits may be there for long. The shared lane is always among them.
+// Of a tenant no more hosts than are asked for ($2) are visited, and fewer where many tenants have some, since a tenant can
+// make as many as it likes: in the order of their names, behind the last one of the look before ($3 routes, $4 tenants, $5 hosts).
+// `last host`: the next look goes on behind it. Tenants take turns in the list, so that the hosts of one hide no others.
 export const selectWaiting = sql('selectWaiting')`
   WITH RECURSIVE batch_lane AS (
     SELECT r.route, (SELECT b.lane FROM batches b WHERE b.route = r.route AND b.worker_id IS NULL
@@ -25,23 +31,48 @@ export const selectWaiting = sql('selectWaiting')`
     SELECT o.route, (SELECT l.lane FROM live l
       WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NULL
       AND l.lane > o.lane ORDER BY l.lane LIMIT 1) FROM live_lane o WHERE o.lane IS NOT NULL
-  ), live_host AS (
-    SELECT r.route, (SELECT l.host FROM live l
-      WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NOT NULL
-      ORDER BY l.host LIMIT 1) AS host FROM unnest($1::text[]) AS r(route)
+  ), host_tenant AS (
+    SELECT r.route, (SELECT l.tenant_id FROM live l
+      WHERE l.route = r.route AND ${waitsForHost}
+      ORDER BY l.tenant_id LIMIT 1) AS tenant_id FROM unnest($1::text[]) AS r(route)
     UNION ALL
-    SELECT o.route, (SELECT l.host FROM live l
-      WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NOT NULL
-      AND l.host > o.host ORDER BY l.host LIMIT 1) FROM live_host o WHERE o.host IS NOT NULL
+    SELECT o.route, (SELECT l.tenant_id FROM live l
+      WHERE l.route = o.route AND ${waitsForHost} AND l.tenant_id > o.tenant_id
+      ORDER BY l.tenant_id LIMIT 1) FROM host_tenant o WHERE o.tenant_id IS NOT NULL
+  ), visited AS MATERIALIZED (
+    SELECT least($2::bigint, greatest(16, 2 * $2::bigint / greatest(1, count(DISTINCT tenant_id)))) AS hosts
+    FROM host_tenant
+  ), live_host AS (
+    SELECT o.route, o.tenant_id, 1 AS nth, coalesce(
+      (SELECT l.host FROM live l
+        WHERE l.route = o.route AND l.tenant_id = o.tenant_id AND ${waitsForHost} AND l.host > f.host
+        ORDER BY l.host LIMIT 1),
+      (SELECT l.host FROM live l
+        WHERE l.route = o.route AND l.tenant_id = o.tenant_id AND ${waitsForHost}
+        ORDER BY l.host LIMIT 1)) AS host
+    FROM host_tenant o
+    LEFT JOIN unnest($3::text[], $4::uuid[], $5::text[]) AS f(route, tenant_id, host) USING (route, tenant_id)
+    WHERE o.tenant_id IS NOT NULL
+    UNION ALL
+    SELECT o.route, o.tenant_id, o.nth + 1, (SELECT l.host FROM live l
+      WHERE l.route = o.route AND l.tenant_id = o.tenant_id AND ${waitsForHost} AND l.host > o.host
+      ORDER BY l.host LIMIT 1) FROM live_host o WHERE o.host IS NOT NULL AND o.nth < (SELECT hosts FROM visited)
   )
-  (SELECT 'lane' AS what, n.lane AS name, coalesce(r.weight, 1) AS weight
+  (SELECT 'lane' AS what, n.lane AS name, coalesce(r.weight, 1) AS weight, NULL AS route, NULL::uuid AS tenant_id
   FROM (SELECT lane FROM batch_lane UNION SELECT lane FROM live_lane) n
   LEFT JOIN tenants t ON t.tenant_id = CASE WHEN n.lane <> 'shared' THEN n.lane::uuid END
   LEFT JOIN tiers r ON r.tier = t.tier
   WHERE n.lane IS NOT NULL ORDER BY n.lane <> 'shared', random() LIMIT $2)
   UNION ALL
-  (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host <> 'quota') h
-  ORDER BY random() LIMIT $2)`
+  (SELECT 'host', h.host, 1, NULL, NULL
+  FROM (
+    SELECT l.host, row_number() OVER (PARTITION BY l.tenant_id ORDER BY random()) AS turn
+    FROM live_host l WHERE l.host IS NOT NULL
+  ) h
+  GROUP BY h.host ORDER BY min(h.turn), random() LIMIT $2)
+  UNION ALL
+  SELECT 'last host', l.host, 1, l.route, l.tenant_id
+  FROM live_host l WHERE l.host IS NOT NULL AND l.nth = (SELECT hosts FROM visited)`
 
 /** Of a row (l) that worker $1 takes at a moment (m.at), of a version (v) of its job. */
 const claimedLive = fragment`

@@ -29,24 +29,31 @@ import {
   toDefinition,
 } from './claim-rows.ts'
 import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
+import { type HostTurn, HostTurns } from './host-turns.ts'
 import { attemptItem, definitionItem, type finishedBatchItem, hostItem, laneItem } from './items.ts'
 import * as statements from './queue.sql.ts'
 import * as reconcile from './reconcile.sql.ts'
 
 export class PostgresQueue implements Queue {
   readonly #database: Database
+  readonly #hostTurns = new HostTurns()
 
   constructor(database: Database) {
     this.#database = database
   }
 
   async waiting(routes: readonly string[], limit: number): Promise<Waiting> {
-    const { rows } = await this.#database.query<WaitingRow>(statements.selectWaiting, [routes, limit])
+    const behind = this.#hostTurns.of(routes)
+    const values = [routes, limit, ...behind.columns]
+    const { rows } = await this.#database.query<WaitingRow>(statements.selectWaiting, values)
     const waiting: Waiting = { lanes: [], hosts: [] }
-    for (const { what, name, weight } of rows) {
+    const last: HostTurn[] = []
+    for (const { what, name, weight, route, tenant_id: tenantId } of rows) {
       if (what === 'lane') waiting.lanes.push({ lane: name, weight })
-      else waiting.hosts.push(name)
+      else if (what === 'host') waiting.hosts.push(name)
+      else last.push({ route: route!, tenantId: tenantId!, host: name })
     }
+    this.#hostTurns.move(behind, last)
     return waiting
   }
 
@@ -228,9 +235,12 @@ function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
 }
 
 interface WaitingRow {
-  what: 'lane' | 'host'
+  what: 'lane' | 'host' | 'last host'
   name: string
   weight: number
+  /** Of a last host. */
+  route: string | null
+  tenant_id: string | null
 }
 
 /** A batch or an execution that was not finished exactly as reported. */

@@ -805,6 +805,7 @@ CREATE INDEX live_cancelled ON live (worker_id) WHERE cancelled_at IS NOT NULL;
 CREATE INDEX live_for_budget ON live (tenant_id, rank) WHERE state = 'ready' AND host = 'quota';
 CREATE INDEX live_for_host ON live (route, host, rank) WHERE state = 'ready' AND host IS NOT NULL;
 CREATE INDEX live_held ON live (worker_id) WHERE worker_id IS NOT NULL;
+CREATE INDEX live_hosts ON live (route, tenant_id, host) WHERE state = 'ready' AND host IS NOT NULL AND host <> 'quota';
 CREATE INDEX live_overdue ON live (LEAST(deadline, silent_at, total_deadline)) WHERE num_nonnulls(deadline, silent_at, total_deadline) > 0;
 CREATE INDEX live_pending ON live (tenant_id) WHERE state = ANY (ARRAY['ready', 'waiting']);
 CREATE INDEX live_ready ON live (route, lane, rank) WHERE state = 'ready' AND host IS NULL;

@@ -225,7 +225,7 @@ test('a call that we aborted because it is no longer ours has no end', async () 
   assert.equal(await setup().failed('CANCELLED'), null)
 })
 
-/** A call that is aborted after 400 ms, of a task that somebody cancelled. */
+/** A call that is aborted after 400 ms, of an execution that somebody cancelled. */
 async function abortAfter(answer: ScriptedAnswer) {
   const { world, start, held, startAt } = setup()
   world.http.answer(origin, () => answer)

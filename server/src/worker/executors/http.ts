@@ -57,8 +57,8 @@ export function prepareHttp(
 }
 
 /**
- * One attempt. Without an end: its target has taken it (then the task says until when it may take), or the call was
- * aborted because it is no longer ours, and nobody can say how it ended.
+ * One attempt. Without an end: its target has accepted it (then its deadline is known), or the call was aborted because
+ * the execution is no longer ours, and nobody can say how it ended.
  */
 export async function runHttp(
   deps: HttpExecutorDeps,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Execution } from '../../../src/domain/jobs/job.ts'
+import { hostKeyOf } from '../../../src/domain/queue/host-gate.ts'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../../src/domain/queue/route.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -140,6 +141,30 @@ function testClaim(name: string, setup: Setup): void {
       for (const host of found) seen.add(host)
     }
     assert.deepEqual([...seen].toSorted(), hosts)
+  })
+
+  test(`${name}: a tenant with more hosts than are asked for hides no host of another, and each of its own has its turn`, async (t) => {
+    const s = await setup(t)
+    const workerId = await s.addWorker()
+    const many = await s.addTenant(1)
+    const waitFor = async (tenantId: string, host: string) => {
+      await s.fireBatch([await s.createJob({ tenantId })], 0, { route: 'shell' })
+      const [batch] = (await s.claimOn(workerId, ['shell'])).batches
+      await s.finishBatch(workerId, batch!, { kind: 'unstarted', host: hostKeyOf(host, tenantId) })
+      return hostKeyOf(host, tenantId)
+    }
+    const hosts: string[] = []
+    for (let nth = 0; nth < 30; nth++) hosts.push(await waitFor(many, `host-${nth}.example`))
+    const other = await waitFor(await s.addTenant(1), 'zz.example')
+    const seen = new Set<string>()
+    // By chance one of them is never drawn once in 10^13.
+    for (let looks = 0; looks < 200; looks++) {
+      const found = (await s.queue.waiting(['shell'], 4)).hosts
+      assert(found.length <= 4 && new Set(found).size === found.length, found.join())
+      assert(found.includes(other), `look ${looks} has only ${found.join()}`)
+      for (const host of found) seen.add(host)
+    }
+    assert.deepEqual([...seen].toSorted(), [...hosts, other].toSorted())
   })
 
   test(`${name}: of more lanes than are asked for, each has its turn, and the shared lane is always there`, async (t) => {

@@ -27,11 +27,11 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(reporting[place])
     const ending = report(first, mark, s.succeeded())
     await held.reached
-    const taking = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
+    const reclaimed = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(await ending, allTaken)
-    assert.notEqual(await taking, 'alive')
+    assert.notEqual(await reclaimed, 'alive')
     assert.deepEqual(await recordsOf(race, attempt), [{ attempt: 1, outcome: 'succeeded', workerId }])
   })
 
@@ -40,12 +40,12 @@ for (const place of ['batch', 'live'] as const) {
     const attempt = await createAttempt(race, place)
     const { executionId, workerId, mark } = attempt
     const held = first.holdAfter(reclaiming[place])
-    const taking = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
+    const reclaimed = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await held.reached
     const ending = report(second, mark, s.succeeded())
     await waiting()
     held.resume()
-    assert.notEqual(await taking, 'alive')
+    assert.notEqual(await reclaimed, 'alive')
     assert.deepEqual(await ending, refused(executionId))
     assert.deepEqual(await recordsOf(race, attempt), [{ attempt: 1, outcome: 'lost', workerId }])
     assert.equal(await s.statusOf(executionId), 'RETRYING')
@@ -58,11 +58,11 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(noting[place])
     const saying = note(first, mark, { checkpoint: { page: 3 } })
     await held.reached
-    const taking = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
+    const reclaimed = second.maintenance.reclaim({ holderId: workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.equal(await saying, 'updated')
-    assert.notEqual(await taking, 'alive')
+    assert.notEqual(await reclaimed, 'alive')
     assert.deepEqual(await recordsOf(race, attempt), [{ attempt: 1, outcome: 'lost', workerId }])
     const { live } = await s.claim(await s.addWorker())
     const next = live.find((one) => one.executionId === executionId)
@@ -74,12 +74,12 @@ testRace('reclaim×note: what is noted of a worker that is being reclaimed is go
   const { first, second, waiting } = race
   const { workerId, mark } = await createAttempt(race, 'batch')
   const held = first.holdAfter(lockSilentWorker)
-  const taking = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
+  const reclaimed = first.maintenance.reclaim({ holderId: workerId, beats: 0 })
   await held.reached
   const saying = note(second, mark, { progress: 0.5 })
   await waiting()
   held.resume()
-  assert.notEqual(await taking, 'alive')
+  assert.notEqual(await reclaimed, 'alive')
   assert.equal(await saying, 'gone')
 })
 
