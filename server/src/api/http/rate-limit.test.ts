@@ -100,7 +100,7 @@ test('used-up tokens are remembered for as long as they matter, wherever the gen
   }
 })
 
-test('the token of a small share is remembered until it is back, whoever else asks meanwhile', () => {
+test('the token of a small share is remembered until it is back, also while other tenants ask', () => {
   const buckets = new TokenBuckets()
   // One of 60 processes, with a limit of 6 a second.
   const take = (nowMs: number) => buckets.take('small', { perSecond: 0.1, nowMs }).taken
