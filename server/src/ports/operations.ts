@@ -15,7 +15,10 @@ export interface Operations {
     more: boolean
     total: number
   }>
-  /** Completed work stays done; executions of a backfill that do not run end. Returns the operation after the cancel. */
+  /**
+   * Completed work stays done; executions of a backfill that do not run end. An operation about the end of a tenant, or its
+   * restore, is not cancelled. Returns the operation as it is then.
+   */
   cancel(tenantId: string, operationId: string): Promise<CancelledOperation | null>
   /**
    * Takes one due operation that no other scheduler holds, lets `work` do a part of it, and writes its progress. Null:

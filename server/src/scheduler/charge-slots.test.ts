@@ -166,6 +166,24 @@ test('slots fire again once fewer executions wait', async () => {
   assert.equal(store.jobs.get(job.jobId)!.skips.length, 1)
 })
 
+test('no slot is skipped for executions that have ended since they were counted', async () => {
+  const limits = { executionsPerMinute: null, waitingExecutionsMax: 2 }
+  const { world, at, tenantId, createEvery, load, fire, runAll, slotsOf, store } = await setup(limits)
+  const seconds = [600, 600, 600.3, 600.3, 600.6]
+  const jobs: NewJob[] = []
+  for (const second of seconds) jobs.push(await createEvery(3_600, second, { tenantId }))
+  await load()
+  for (const second of new Set(seconds)) {
+    await world.advance(at(second) - world.clock.databaseNow())
+    await fire()
+    await runAll()
+  }
+  for (const job of jobs) {
+    assert.deepEqual(store.jobs.get(job.jobId)!.skips, [])
+    assert.equal(slotsOf(job).length, 1)
+  }
+})
+
 /** A charger of its own, with a tenant whose limit is as `answer` says when it is asked for. */
 async function setupCharger() {
   const scene = await setup({ executionsPerMinute: null })

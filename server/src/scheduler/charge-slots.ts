@@ -20,6 +20,8 @@ export const refreshBudgetsEveryMs = 2_000
 /** Programs of an older version change tiers without a word. */
 const rememberedMsMax = 300_000
 const rememberedMax = 100_000
+/** A slot is skipped for good: for a count that is older than this another one is taken first. */
+const skippingMsMin = 100
 
 type Job = Pick<Entry, 'jobId' | 'tenantId' | 'windowMs' | 'schedule' | 'afterCompletion'>
 
@@ -35,7 +37,7 @@ export class SlotCharger {
   readonly #room: ChargerDeps['tenantRoom']
   /** By tenant; null: it has no limit. */
   readonly #known = new Map<string, BudgetLimit | null>()
-  readonly #waiting = new WaitingEstimates()
+  readonly #waiting = new WaitingEstimates({ refusingMsMin: skippingMsMin })
   #limited = 0
   /** Of the limits that are known; null: not asked yet. */
   #revision: number | null = null

@@ -71,8 +71,10 @@ export class MemoryOperations implements Operations {
   async cancel(tenantId: string, operationId: string): Promise<CancelledOperation | null> {
     const row = this.#find(tenantId, operationId)
     if (row === null) return null
-    const isRunningBackfill = row.operation.status === 'RUNNING' && row.operation.kind === 'backfill'
-    if (row.operation.status === 'RUNNING') this.#end(row, { status: 'CANCELLED' })
+    const { status, kind } = row.operation
+    const mayEnd = status === 'RUNNING' && !kind.startsWith('tenant_')
+    const isRunningBackfill = mayEnd && kind === 'backfill'
+    if (mayEnd) this.#end(row, { status: 'CANCELLED' })
     const cancelled = isRunningBackfill ? this.#cancelExecutions(row.operation) : []
     return { ...structuredClone(row.operation), ...(cancelled.length > 0 && { cancelled }) }
   }

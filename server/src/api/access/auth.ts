@@ -9,6 +9,7 @@ import type { FoundKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
+import { endsRunningWork } from './deleted-tenant.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
 import { type CookieName, readSessionCookie, requireOwnPage } from './session-cookie.ts'
@@ -150,7 +151,7 @@ async function callerOf(request: FastifyRequest, keyCache: KeyCache, key: FoundK
   const { tenant, name, scopes, keyId } = key
   if (tenant === null) return actForTenant(request, keyCache, key)
   const { tenantId, tier, isDeleted } = tenant
-  if (isDeleted) throw unauthenticated('The tenant of the API key was deleted.')
+  if (isDeleted && !endsRunningWork(request)) throw unauthenticated('The tenant of the API key was deleted.')
   return { tenantId, tier, scopes: expandScopes(scopes), operator: false, name, keyId }
 }
 

@@ -1,4 +1,5 @@
-// Requests about a deleted tenant. Its own keys are refused; operators may look at it, restore and purge it.
+// Requests about a deleted tenant. Its own keys are refused, but for reports about executions that run on; operators may
+// look at it, restore and purge it.
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../http/api-error.ts'
 
@@ -7,6 +8,17 @@ export function refuseDeletedTenant({ method, caller, routeOptions }: FastifyReq
   const isRead = method === 'GET' || method === 'HEAD'
   if (caller.actsForDeleted !== true || isRead || routeOptions.config.scope === 'operator') return
   throw tenantDeleted(caller.tenantId)
+}
+
+/** Executions that run at the delete continue to their end, on the tenant's own workers too. */
+const endsOfWork: ReadonlySet<string> = new Set([
+  'POST /api/v1/workers/heartbeat',
+  'POST /api/v1/workers/report',
+  'DELETE /api/v1/workers/:worker_id',
+])
+
+export function endsRunningWork({ method, routeOptions }: FastifyRequest): boolean {
+  return endsOfWork.has(`${method} ${routeOptions.url}`)
 }
 
 export function tenantDeleted(tenantId: string): ApiError {

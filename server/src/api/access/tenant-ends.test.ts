@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { addKey, addTenant } from '../../../test/access.ts'
 import { assertProblem, setupApp } from '../../../test/app.ts'
+import { markOf, workerCalls } from '../../../test/worker-calls.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { endTenants } from '../../maintenance/end-tenants.ts'
 
@@ -74,6 +75,30 @@ test('a tenant is deleted: its key is refused, its jobs are paused, and it is no
   assert.deepEqual(await listed(''), [['default'], 1])
   assert.deepEqual(await listed('?status=DELETED'), [['sales'], 1])
   assertProblem(await call('GET', '/tenants?status=GONE'), 'INVALID_REQUEST')
+})
+
+test('a worker of a deleted tenant reports the executions that it runs, and gets no others', async (t) => {
+  const app = await setupApp(t)
+  const { call } = app
+  const tenantId = await addTenant(call, 'sales')
+  const { headers } = await addKey(call, tenantId)
+  const { register, claim, take, beat, report, leave } = workerCalls(app, headers)
+  const workerId = await register()
+  const ofWorker = { ...job, execution: { type: 'worker', handler: 'report' }, overlap_policy: 'ALLOW' }
+  const { job_id: jobId } = (await call('POST', '/jobs', ofWorker, headers)).json()
+  await call('POST', `/jobs/${jobId}/trigger`, {}, headers)
+  const [running] = await take(workerId)
+  await call('POST', `/jobs/${jobId}/trigger`, {}, headers)
+  assert.equal((await call('DELETE', `/tenants/${tenantId}`)).statusCode, 202)
+  assertProblem(await claim(workerId), 'UNAUTHENTICATED')
+  assert.equal((await beat(workerId, [markOf(running!)])).statusCode, 200)
+  const result = { ...markOf(running!), status: 'succeeded', result: 7 }
+  assert.deepEqual((await report(workerId, [result])).json(), { accepted: 1, cancelled: [], refused: [] })
+  const path = `/executions/${running!.execution_id}`
+  const shown = (await call('GET', path, undefined, { 'x-tenant-id': tenantId })).json()
+  assert.equal(shown.status, 'SUCCEEDED')
+  assert.equal((await leave(workerId)).statusCode, 200)
+  assertProblem(await call('POST', '/workers', { handlers: ['report'] }, headers), 'UNAUTHENTICATED')
 })
 
 test('an operator reads a deleted tenant and changes nothing of it', async (t) => {

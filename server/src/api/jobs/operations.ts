@@ -92,7 +92,8 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
   app.post<{ Params: { operation_id: string } }>(
     '/operations/:operation_id/cancel',
     postRoute(tag, 'operate', 'Cancel an operation', {
-      description: 'Finished items stay done. An operation that has ended does not change.',
+      description:
+        'Finished items stay done. An operation that has ended does not change, nor does one that restores a tenant.',
       body: noFields,
       answer: Operation,
       options: { preValidation: takeNoBody },

@@ -32,6 +32,27 @@ test('the portions of a group are the limit together, and differ by one at most'
   assert.equal(portionOf(-3, { size: 2, nth: 0 }), 0)
 })
 
+test('where limits are smaller than the group, each tenant has its places at other workers', () => {
+  const size = 60
+  const workers = Array.from({ length: size }, (_, nth) => {
+    const limits = new ConcurrencyLimits('calls')
+    limits.group = { size, nth }
+    return limits
+  })
+  const idOf = (n: number) => `0192abcd-ef01-7000-8000-${n.toString(16).padStart(12, '0')}`
+  const tenants = Array.from({ length: 600 }, (_, n) => idOf(n * 7))
+  for (const limits of workers) for (const tenantId of tenants) limits.setLimit(tenantId, 1)
+  for (const tenantId of tenants)
+    assert.equal(
+      workers.reduce((sum, limits) => sum + limits.roomOf(tenantId, 0), 0),
+      1,
+    )
+  const rooms = workers.map((limits) =>
+    tenants.reduce((sum, tenantId) => sum + limits.roomOf(tenantId, 0), 0),
+  )
+  assert(Math.max(...rooms) <= 30, `a worker has room for ${Math.max(...rooms)} of 600`)
+})
+
 test('executions of other classes take of the limit, but for a tenth of it', () => {
   assert.equal(allowanceOf(100, 'calls', { calls: 0, commands: 20, own: 30 }), 50)
   assert.equal(allowanceOf(100, 'calls', { calls: 0, commands: 100, own: 100 }), 10)
@@ -44,7 +65,7 @@ test('executions of the own class that no active worker counts take of the limit
 })
 
 test('a worker has its portion as room, less the executions that it holds and the ones it awaits', () => {
-  const { limits, setElsewhere } = setup(10, { size: 3, nth: 0 })
+  const { limits, setElsewhere } = setup(12, { size: 3, nth: 0 })
   assert.equal(limits.roomOf(tenant, 0), 4)
   assert.equal(limits.roomOf(tenant, 3), 1)
   setElsewhere({ awaitedHere: 2 })

@@ -6,7 +6,8 @@
 //   - executions at workers of other classes, but a tenth of the limit is left to this class
 //   - executions of this class that no active worker of it counts: at workers that drain or are silent, and awaited ones
 //     whose caller is gone
-//   = the allowance of the active workers of this class, divided among them without a rest
+//   = the allowance of the active workers of this class, divided among them without a rest; what equal portions leave over
+//     goes to other workers for each tenant, so that tenants with small limits do not all wait for the first ones
 //
 // Classes are calls, commands and the tenant's own workers. Each has a tenth for itself, at least one execution, so that it
 // does not wait for as long as another class uses the whole limit; as soon as it uses its tenth, the others leave it.
@@ -39,6 +40,8 @@ interface Limited {
   elsewhere: RunningElsewhere
   /** Awaited executions that are younger than `elsewhere`. */
   awaitedSince: number
+  /** With which member of a group the places begin that are left over from equal portions. */
+  readonly first: number
   /** Since when executions wait in the lane of the tenant, or are on their way there; null: none does. */
   behindMs: number | null
 }
@@ -69,6 +72,13 @@ export function allowanceOf(
 export function portionOf(count: number, { size, nth }: WorkerGroup): number {
   if (count <= 0) return 0
   return Math.floor(count / size) + (nth < count % size ? 1 : 0)
+}
+
+/** The same at every worker, and spread evenly over tenants. */
+function numberOf(tenantId: string): number {
+  let number = 0
+  for (let at = 0; at < tenantId.length; at++) number = (number * 31 + tenantId.charCodeAt(at)) >>> 0
+  return number
 }
 
 /** `nowMs` is monotonic throughout; `inFlight`: executions of the tenant at this worker. */
@@ -110,7 +120,10 @@ export class ConcurrencyLimits {
       this.#limits.delete(tenantId)
       this.#behind.delete(tenantId)
     } else if (known !== undefined) known.max = max
-    else this.#limits.set(tenantId, { max, elsewhere: nowhere, awaitedSince: 0, behindMs: null })
+    else {
+      const first = numberOf(tenantId)
+      this.#limits.set(tenantId, { max, elsewhere: nowhere, awaitedSince: 0, first, behindMs: null })
+    }
   }
 
   /** The store is about to be asked about these tenants. Returns the awaited executions that its answer will include. */
@@ -138,8 +151,10 @@ export class ConcurrencyLimits {
   roomOf(tenantId: string, inFlight: number): number {
     const limited = this.#limits.get(tenantId)
     if (limited === undefined) return Number.POSITIVE_INFINITY
-    const { max, elsewhere, awaitedSince } = limited
-    const portion = portionOf(allowanceOf(max, this.#class, elsewhere), this.#group)
+    const { max, elsewhere, awaitedSince, first } = limited
+    const { size, nth } = this.#group
+    const group = { size, nth: (nth + first) % size }
+    const portion = portionOf(allowanceOf(max, this.#class, elsewhere), group)
     return Math.max(0, portion - inFlight - elsewhere.awaitedHere - awaitedSince)
   }
 

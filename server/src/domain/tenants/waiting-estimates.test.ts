@@ -30,6 +30,13 @@ test('far from the limit a count stands for ten seconds, near it for one', () =>
   assert.deepEqual([isOld(0, 999), isOld(0, 1_000)], [false, true])
 })
 
+test('where a refusal is final, a count that would refuse stands for a shorter time', () => {
+  const estimates = new WaitingEstimates({ refusingMsMin: 100 })
+  estimates.note('a', { waitingMax: 100, waiting: 90 }, 0)
+  assert.deepEqual([estimates.isOld('a', 10, 999), estimates.isOld('a', 10, 1_000)], [false, true])
+  assert.deepEqual([estimates.isOld('a', 11, 99), estimates.isOld('a', 11, 100)], [false, true])
+})
+
 test('a large number is counted less often', () => {
   const estimates = new WaitingEstimates()
   estimates.note('a', { waitingMax: 1_000_000, waiting: 1_000_000 }, 0)

@@ -22,8 +22,18 @@ interface Estimate extends WaitingCount {
   admitted: number
 }
 
+interface WaitingEstimatesOptions {
+  /** How long a count stands at least that would refuse: shorter where a refusal cannot be repeated. */
+  refusingMsMin?: number
+}
+
 export class WaitingEstimates {
   readonly #estimates = new Map<string, Estimate>()
+  readonly #refusingMsMin: number
+
+  constructor({ refusingMsMin = nearMsMin }: WaitingEstimatesOptions = {}) {
+    this.#refusingMsMin = refusingMsMin
+  }
 
   /** Whether a count is wanted before so many more are judged. */
   isOld(tenantId: string, more: number, nowMs: number): boolean {
@@ -31,9 +41,10 @@ export class WaitingEstimates {
     if (found === undefined) return true
     const { waitingMax, waiting, admitted, countedMs } = found
     if (waitingMax === null) return nowMs >= countedMs + farMs
-    const isNear = waiting + admitted + more > waitingMax * nearShare
-    const standsMs = isNear ? Math.max(nearMsMin, waiting * nearMsEach) : farMs
-    return nowMs >= countedMs + standsMs
+    const all = waiting + admitted + more
+    if (all <= waitingMax * nearShare) return nowMs >= countedMs + farMs
+    const leastMs = all > waitingMax ? this.#refusingMsMin : nearMsMin
+    return nowMs >= countedMs + Math.max(leastMs, waiting * nearMsEach)
   }
 
   note(tenantId: string, count: WaitingCount, nowMs: number): void {

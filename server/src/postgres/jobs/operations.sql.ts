@@ -33,10 +33,11 @@ export const selectOperations = sql('selectOperations')`
 export const countOperations = sql('countOperations')`
   SELECT count(*) AS total FROM (SELECT FROM operations WHERE tenant_id = $1 LIMIT $2) o`
 
+/** The end of a tenant, and its restore, go on in any case. */
 export const cancelOperation = sql('cancelOperation')`
   UPDATE operations
   SET status = 'CANCELLED', finished_at = clock_ms(), next_at = NULL
-  WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING'
+  WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING' AND NOT starts_with(kind, 'tenant_')
   RETURNING kind`
 
 /** An operation locked by another process is already being worked on. None of a deleted tenant goes on. */

@@ -64,6 +64,21 @@ function testRestore(name: string, setup: Setup): void {
     assert.equal(await s.tryFire(job, 601), 'stale')
   })
 
+  test(`${name}: the operation of a restore goes on, and says so, when the tenant cancels it`, async (t) => {
+    const s = await setup(t)
+    const tenantId = await addTenant(s)
+    await s.createJob({ tenantId })
+    await deleteTenant(s, tenantId)
+    await stepAll(s)
+    const { operation } = written(await s.tenantEnds.restore(orderOf(s, tenantId)))
+    const { operationId } = operation
+    assert.equal((await s.operations.cancel(tenantId, operationId))!.status, 'RUNNING')
+    await stepAll(s)
+    assert.deepEqual(await operationOf(s, tenantId, operationId), {
+      ...{ kind: 'tenant_restore', status: 'COMPLETED', done: 1, total: 1 },
+    })
+  })
+
   test(`${name}: a job that a last request with an old key resumed is paused again, and resumed by the restore`, async (t) => {
     const s = await setup(t)
     const tenantId = await addTenant(s)
