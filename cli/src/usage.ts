@@ -1,4 +1,5 @@
 // `carillon usage`: the tenant against the limits of its tier, and with `--days` how much it ran.
+import { durationUnitsMs } from '@carillon/contract/constants.ts'
 import { type Usage, type UsageDay, usageDaysMax } from '@carillon/contract/tenant.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
@@ -35,7 +36,7 @@ const dayColumns: readonly ColumnOf<UsageDay>[] = [
   count('DEAD LETTERS', (day) => day.dead_letters),
 ]
 
-const dayMs = 86_400_000
+const dayMs = durationUnitsMs.d
 
 export async function showUsage(context: Context): Promise<undefined> {
   const { out, values, signal } = context

@@ -1,12 +1,14 @@
-// The statements on the limits of tenants, with full-size parameters, for the test that checks their query plans.
+// The statements on the limits and turns of tenants, with full-size parameters, for the test that checks their query plans.
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { countWaitingOfTenants, lockStorage, measureStorage } from '../src/postgres/access/tenant-room.sql.ts'
+import { selectResumable } from '../src/postgres/jobs/jobs.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
 const tenants = `SELECT ARRAY['${defaultTenantId}']::uuid[]`
 
 export const tenantStatements: HotStatement[] = [
+  { statement: selectResumable, values: ['SELECT 20'], types: 'bigint' },
   {
     statement: countWaitingOfTenants,
     values: [tenants, tenants, 'SELECT 100000', 'SELECT 20000', 'SELECT 500'],

@@ -9,7 +9,8 @@ export interface ResumeDeps {
   onChanged: () => void
 }
 
-const jobsMax = 100
+/** In one step, one after the other: a tenant whose turn comes with the next step waits for no more. */
+const jobsMax = 20
 export const resumePausedEveryMs = 1_000
 /** Recorded as the actor when no person resumed the job. */
 const ourselves = 'carillon'

@@ -43,8 +43,8 @@ export interface Jobs {
   /** The jobs among these that are in no graph and have no unended execution. Without a lock: both may change at once. */
   findQuiet(tenantId: string, jobIds: readonly string[]): Promise<string[]>
   /**
-   * Paused jobs with a pause that is over, none of a deleted tenant. They resume as from `at`: the end of the pause, or the
-   * restore of the tenant when that was later.
+   * Paused jobs with a pause that is over, none of a deleted tenant: the tenants in turn, of each the one first whose pause was
+   * over first. They resume as from `at`: the end of the pause, or the restore of the tenant when that was later.
    */
   findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs; at: EpochMs }[]>
 }

@@ -295,7 +295,7 @@ export class MemoryJobs implements Jobs {
   async findResumable(limit: number): ReturnType<Jobs['findResumable']> {
     const now = this.#store.now()
     const { deletedTenants, restoredAt } = this.#store
-    return [...this.#store.jobs.values()]
+    const over = [...this.#store.jobs.values()]
       .filter(({ tenantId }) => !deletedTenants.has(tenantId))
       .flatMap(({ tenantId, jobId, pause }) => {
         const until = pause?.until ?? null
@@ -304,7 +304,9 @@ export class MemoryJobs implements Jobs {
         return [{ tenantId, jobId, until, at }]
       })
       .toSorted((a, b) => a.until - b.until || compareText(a.jobId, b.jobId))
-      .slice(0, limit)
+    const byTenant = [...Map.groupBy(over, ({ tenantId }) => tenantId).values()]
+    const turns = new Map(byTenant.flatMap((jobs) => jobs.map((job, turn) => [job, turn] as const)))
+    return over.toSorted((a, b) => turns.get(a)! - turns.get(b)!).slice(0, limit)
   }
 
   #find(tenantId: string, { status, tag, q }: JobFilter): JobRow[] {

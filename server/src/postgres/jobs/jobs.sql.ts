@@ -217,10 +217,28 @@ export const selectQuiet = sql('selectQuiet')`
     AND NOT EXISTS (SELECT FROM batches b WHERE b.job_ids @> ARRAY[c.job_id] OFFSET 0)`
 
 // Not of deleted tenants. Of a tenant that was restored, slots up to then are skipped.
+// The tenants in turn: one that pauses all of its jobs until the same time holds up no other. Tenants are found by skipping
+// through the index, and only when a pause is over.
 export const selectResumable = sql('selectResumable')`
-  SELECT j.tenant_id, j.job_id, j.resume_at AS until,
-    greatest(j.resume_at, (SELECT t.restored_at FROM tenants t WHERE t.tenant_id = j.tenant_id)) AS at
-  FROM jobs j
-  WHERE j.resume_at <= (SELECT clock_timestamp())
-    AND j.tenant_id <> ALL (ARRAY(SELECT gone.tenant_id FROM deleted_tenants gone))
-  ORDER BY j.resume_at LIMIT $1`
+  WITH RECURSIVE owner AS (
+    SELECT (SELECT j.tenant_id FROM jobs j WHERE j.resume_at IS NOT NULL ORDER BY j.tenant_id LIMIT 1) AS tenant_id
+    WHERE EXISTS (SELECT FROM jobs j WHERE j.resume_at <= (SELECT clock_timestamp()))
+    UNION ALL
+    SELECT (SELECT j.tenant_id FROM jobs j WHERE j.resume_at IS NOT NULL AND j.tenant_id > o.tenant_id
+      ORDER BY j.tenant_id LIMIT 1)
+    FROM owner o WHERE o.tenant_id IS NOT NULL
+  ), over AS (
+    SELECT found.*, row_number() OVER (PARTITION BY found.tenant_id ORDER BY found.until, found.job_id) AS turn
+    FROM owner
+    CROSS JOIN LATERAL (
+      SELECT j.tenant_id, j.job_id, j.resume_at AS until
+      FROM jobs j
+      WHERE j.tenant_id = owner.tenant_id AND j.resume_at <= (SELECT clock_timestamp())
+      ORDER BY j.resume_at LIMIT $1
+    ) found
+    WHERE owner.tenant_id <> ALL (ARRAY(SELECT gone.tenant_id FROM deleted_tenants gone))
+  )
+  SELECT o.tenant_id, o.job_id, o.until,
+    greatest(o.until, (SELECT t.restored_at FROM tenants t WHERE t.tenant_id = o.tenant_id)) AS at
+  FROM over o
+  ORDER BY o.turn, o.until, o.job_id LIMIT $1`

@@ -371,7 +371,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_change ON jobs (tenant_id, updated_at);
 CREATE UNIQUE INDEX jobs_by_key ON jobs (tenant_id, key) WHERE key IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX jobs_by_tenant ON jobs (tenant_id, job_id);
-CREATE INDEX jobs_paused_until ON jobs (tenant_id) WHERE resume_at IS NOT NULL;
+CREATE INDEX jobs_paused_until ON jobs (tenant_id, resume_at) WHERE resume_at IS NOT NULL;
 CREATE INDEX jobs_to_resume ON jobs (resume_at) WHERE resume_at IS NOT NULL;
 CREATE TRIGGER job_deleted AFTER UPDATE OF deleted_at ON jobs FOR EACH ROW WHEN (old.deleted_at IS NULL AND new.deleted_at IS NOT NULL) EXECUTE FUNCTION note_versions();
 ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;

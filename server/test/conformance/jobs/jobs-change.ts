@@ -270,6 +270,21 @@ function testWrites(name: string, setup: Setup): void {
     assert.deepEqual(await s.jobs.findResumable(10), [])
   })
 
+  test(`${name}: however many pauses of a tenant are over, a pause of another is found first or second`, async (t) => {
+    const s = await setup(t)
+    const many: string[] = []
+    for (let n = 0; n < 5; n++) {
+      const job = await s.createJob()
+      await change(s, job, pause(null, s.at(400 + n)))
+      many.push(job.jobId)
+    }
+    const other = await s.createJob({ tenantId: await s.addTenant(1) })
+    await change(s, other, pause(null, s.at(500)))
+    const found = async (limit: number) => (await s.jobs.findResumable(limit)).map(({ jobId }) => jobId)
+    assert.deepEqual(await found(10), [many[0], other.jobId, ...many.slice(1)])
+    assert.deepEqual(await found(3), [many[0], other.jobId, many[1]])
+  })
+
   test(`${name}: schedulers hear of a change when the job is due soon, and only then`, async (t) => {
     const s = await setup(t)
     const jobs = await Promise.all([0, 1, 2, 3, 4].map(() => s.createJob()))
