@@ -1,5 +1,5 @@
 // `carillon jobs list` and `carillon jobs get`.
-import type { Job, JobDetails, JobListQuery } from '@carillon/contract/job.ts'
+import type { Job, JobDetails, JobListQuery, ListedJob } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { executionColumns } from './executions-show.ts'
@@ -11,11 +11,12 @@ import type { Cell, ColumnOf } from './table.ts'
 import { instantCell, writeAgo, writeDuration } from './times.ts'
 import { statusCell } from './tone.ts'
 
-const columns: readonly ColumnOf<Job>[] = [
+const columns: readonly ColumnOf<ListedJob>[] = [
   { title: 'JOB ID', wideOnly: true, cell: (job) => job.job_id },
   { title: 'KEY', flexible: true, cell: (job) => job.key ?? { text: '–', exact: '', tone: 'dim' } },
   { title: 'NAME', flexible: true, cell: (job) => job.name },
   { title: 'STATUS', cell: (job) => statusCell(job.status) },
+  { title: 'LAST RESULT', cell: (job, nowMs) => lastResultCell(job, nowMs) },
   { title: 'SCHEDULE', flexible: true, cell: writeSchedule },
   { title: 'NEXT RUN', cell: ({ schedule }, nowMs) => instantCell(schedule?.next_run_at, nowMs) },
   {
@@ -31,13 +32,41 @@ const columns: readonly ColumnOf<Job>[] = [
 export async function listJobs(context: Context): Promise<undefined> {
   const { values, signal } = context
   const { client } = await context.connect()
-  const query = values.fields<JobListQuery>({ status: 'status', tag: 'tag', search: 'q' })
+  const conditions = { status: 'status', health: 'health', tag: 'tag', search: 'q' } as const
+  const given = values.fields<JobListQuery>(conditions)
+  const isFirst = values.flag('failing-first') && given.health === undefined
+  const query: JobListQuery = { ...given, ...(isFirst ? { sort: 'failing_first' } : {}) }
   return presentList(context, {
     name: 'jobs',
     list: (page) => client.jobs.list({ ...query, ...page }, { signal }),
     columns,
-    none: Object.keys(query).length === 0 ? noJobs : ['No job matches.'],
+    facts: ({ health_as_of }) => ({ health_as_of }),
+    none: Object.keys(given).length === 0 ? noJobs : ['No job matches.'],
   })
+}
+
+/** "✗ failed 3m ago (6)": how often in a row. Programs get the status alone. */
+function lastResultCell(
+  { last_execution: last, consecutive_failures: failures }: ListedJob,
+  nowMs: number,
+): Cell {
+  if (last === null) return { text: '–', exact: '', tone: 'dim' }
+  const cell = statusCell(last.status)
+  const ago = writeAgo(Date.parse(last.finished_at) - nowMs)
+  return { ...cell, text: `${cell.text} ${ago}${failures > 1 ? ` (${failures})` : ''}` }
+}
+
+function writeHealth(
+  { last_execution: last, failing_since: since, ...job }: JobDetails,
+  nowMs: number,
+): Cell | null {
+  if (last === null || job.health === null) return null
+  if (since === null)
+    return job.health === 'FLAKY' ? { text: 'flaky: succeeds, but not always at once', tone: 'warn' } : null
+  const count = job.consecutive_failures
+  const many =
+    count === 1 ? 'failed' : `failed ${count} times in a row, since ${writeAgo(Date.parse(since) - nowMs)}`
+  return { text: `${many}: ${last.error?.message ?? last.status}`, tone: 'bad' }
 }
 
 const noJobs = [
@@ -98,6 +127,7 @@ function fieldsOf(
     ['key', job.key],
     ['description', job.description],
     ['status', { ...status, text: `${status.text}${paused}${until}${reason}` }],
+    ['health', writeHealth(job, nowMs)],
     ['schedule', writeSchedule(job)],
     [
       'next run',

@@ -230,7 +230,7 @@ async function lists(server: Server, t: test.TestContext): Promise<void> {
   await t.test('a list fits a terminal of 80 columns and is whole in a pipe', async () => {
     const { out } = await server.call(words('jobs list'), { columns: 80 })
     const lines = out.trimEnd().split('\n')
-    assert.match(lines[0]!, /^KEY +NAME +STATUS +SCHEDULE +NEXT RUN/)
+    assert.match(lines[0]!, /^KEY +NAME +STATUS +LAST RESULT +SCHEDULE +NEXT RUN/)
     for (const line of lines) assert(line.length <= 80, line)
     const piped = await server.call(words('jobs list'))
     for (const line of piped.out.trimEnd().split('\n')) assert.match(line, /^\S{36}\t/)

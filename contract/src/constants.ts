@@ -6,6 +6,10 @@
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
+/** How a job goes. FAILING: its latest execution failed. FLAKY: it did not, but one had to be retried not long ago. */
+export const JOB_HEALTHS = ['FAILING', 'FLAKY', 'HEALTHY'] as const
+export type JobHealthWord = (typeof JOB_HEALTHS)[number]
+
 /** The fate of a slot that comes while an earlier execution of the job is under way. */
 export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]

@@ -37,6 +37,9 @@ export const Failure = strictObject({
   first_seen_at: instant('Time of the earliest counted failure.'),
   last_seen_at: instant('Time of the latest counted failure.'),
   last_execution_id: uuid,
+  job_failing: Type.Boolean({
+    description: 'Whether the job is FAILING, as `health` of `GET /jobs` has it; if not, it has recovered.',
+  }),
 })
 export type Failure = Type.Static<typeof Failure>
 

@@ -11,6 +11,7 @@ import {
 import { ExecutionRequest, JobExecution } from './executor.ts'
 import { nameForm } from './expected.ts'
 import { Dependency, DependencyGiven } from './graph-run.ts'
+import { jobHealthFields, jobOrders } from './job-health.ts'
 import { includeParameter, pageNumber, pageOf, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
@@ -249,7 +250,11 @@ const stats = describedObject('Computed over the retained history.', {
   last_status: oneOfOrNull(EXECUTION_STATUSES, 'Status of the latest ended execution.'),
 })
 
-export const JobDetails = describedObject('The job and its statistics.', { ...Job.properties, stats })
+export const JobDetails = describedObject('The job and its statistics.', {
+  ...Job.properties,
+  ...jobHealthFields,
+  stats,
+})
 export type JobDetails = Type.Static<typeof JobDetails>
 
 /** Every part of a job may be left out: fields that are not named stay. The result is checked as a whole job. */
@@ -292,13 +297,24 @@ export const jobConditions = {
 
 export const JobListQuery = strictObject({
   ...jobConditions,
+  ...jobOrders,
   ...includeParameter,
   ...pageParameters,
   ...pageNumber,
 })
 export type JobListQuery = Type.Static<typeof JobListQuery>
 
-export const JobList = pageOf('A page of the list, newest first.', { jobs: Type.Array(Job) })
+/** A job of a list. */
+export const ListedJob = describedObject('The job, and how it goes.', {
+  ...Job.properties,
+  ...jobHealthFields,
+})
+export type ListedJob = Type.Static<typeof ListedJob>
+
+export const JobList = pageOf('A page of the list, newest first unless `sort` or `health` is given.', {
+  jobs: Type.Array(ListedJob),
+  health_as_of: instant('All executions that ended before this time are counted in the health of the jobs.'),
+})
 export type JobList = Type.Static<typeof JobList>
 
 const warnings = Type.Array(Type.String(), {

@@ -9,6 +9,7 @@ import type {
   JobListQuery,
   JobRequest,
   JobState,
+  ListedJob,
   PauseRequest,
 } from '#contract/job.ts'
 import type { BackfillRequest, BulkRequest, Operation } from '#contract/operation.ts'
@@ -32,7 +33,7 @@ export interface JobsApi {
   create(job: JobRequest, options?: PostOptions): Promise<CreatedJob>
   get(jobId: string, options?: CallOptions): Promise<JobDetails>
   /** Newest first; without payloads, unless the query has `include: 'payload'`. */
-  list(query?: JobListQuery, options?: CallOptions): List<Job, JobList>
+  list(query?: JobListQuery, options?: CallOptions): List<ListedJob, JobList>
   /** A JSON merge patch: named fields are replaced, null removes a field, fields that are not named stay. */
   patch(
     jobId: string,

@@ -3,6 +3,7 @@ import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 
 // 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
 // live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.
+// 5,000 jobs fail, 10,000 have recovered.
 // The first 20,000 jobs are chains of 1,000, each a graph. 10,000 jobs have a run under way that nobody has looked at.
 export const fillDatabase = `
   INSERT INTO workers (worker_id, host, version, labels, capacity, executors, handlers)
@@ -58,5 +59,9 @@ export const fillDatabase = `
       (lpad(to_hex(to_ms(at)), 12, '0') || left(md5(n::text), 20))::uuid, 1, true, 'slot',
       CASE WHEN n % 20 = 0 THEN 'failed' ELSE 'succeeded' END, at, at
     FROM (SELECT n, now() - n * interval '1.6 s' AS at FROM generate_series(1, 200000) AS n) n;
+  INSERT INTO job_health SELECT md5(n::text)::uuid, '${defaultTenantId}', md5('live' || n)::uuid,
+      CASE WHEN n % 20 = 0 THEN 'failed' ELSE 'succeeded' END, now(), 200, NULL, NULL, CASE WHEN n % 20 = 0 THEN 3 ELSE 0 END,
+      CASE WHEN n % 20 = 0 THEN now() - n * interval '1 s' END, CASE WHEN n % 10 = 1 THEN now() - n * interval '1 s' END
+    FROM generate_series(1, 100000) AS n;
   INSERT INTO catchups SELECT md5(n::text)::uuid, now() - interval '1 minute', now(), 0, now() FROM generate_series(1, 500) AS n;
   INSERT INTO changes SELECT partition_id, job_id FROM cursors LIMIT 2000`

@@ -35,6 +35,7 @@ const paces: Readonly<Record<RollupSource, Pace>> = {
   tenant: { busyMs: 5_000, fewRows: 50_000, manyRows: 200_000 },
   // With very many jobs each row is of another one, and to write them all takes long however few attempts there are.
   job: { busyMs: 60_000, fewRows: 200_000, manyRows: 700_000 },
+  health: { busyMs: 5_000, fewRows: 50_000, manyRows: 200_000 },
   skip: { busyMs: 5_000, fewRows: 5_000, manyRows: 20_000 },
 }
 

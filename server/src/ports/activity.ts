@@ -10,7 +10,7 @@ export interface Activity {
   ofTenant(query: ActivityQuery): Promise<ActivityPage>
   /** Null: the tenant has no such job. By hour and day. */
   ofJob(query: JobActivityQuery): Promise<ActivityPage | null>
-  /** Attempts that failed, by job and kind of error, the most frequent first. */
+  /** Attempts that failed, of jobs that are not deleted, by job and kind of error, the most frequent first. */
   failures(query: TroubleQuery): Promise<FailureGroup[]>
   /** Slots that began late or were skipped, the latest first; scheduled at `from` or later. */
   late(query: TroubleQuery): Promise<LateSlot[]>
@@ -84,6 +84,8 @@ export interface FailureGroup {
   firstAt: EpochMs
   lastAt: EpochMs
   lastExecutionId: string
+  /** Whether its latest execution failed: the attempts of others may have been retried with success. */
+  isJobFailing: boolean
 }
 
 export interface LateSlot {

@@ -3,6 +3,7 @@ import type { Dependency, GraphRefusal } from '../domain/graphs/graph.ts'
 import type { ActiveJobsRefusal } from '../domain/jobs/active-jobs.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/jobs/job.ts'
 import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
+import type { JobHealth } from '../domain/jobs/job-health.ts'
 import type { JobFilter } from '../domain/jobs/operation.ts'
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
@@ -144,6 +145,8 @@ export interface JobQuery extends PageContent {
 export interface ListedJob extends JobView {
   /** Null: none, or it was not asked for. */
   payload: JsonText | null
+  /** Null: none of its executions has ended that counts. */
+  health: JobHealth | null
 }
 
 export interface JobPage {

@@ -3,8 +3,8 @@
 // nothing, and of two processes that fold the same source at once one finds nothing to do.
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 
-/** `tenant` and `job` read attempts, `skip` reads ranges of skipped slots. */
-export const ROLLUP_SOURCES = ['tenant', 'job', 'skip'] as const
+/** `tenant`, `job` and `health` read attempts, `skip` reads ranges of skipped slots. */
+export const ROLLUP_SOURCES = ['tenant', 'job', 'skip', 'health'] as const
 export type RollupSource = (typeof ROLLUP_SOURCES)[number]
 
 /** A store may count from its records at the time of reading: then it has nothing to fold, and nothing to prune. */

@@ -15,6 +15,7 @@ import type { Feed } from './feed.ts'
 import type { Gauges } from './gauges.ts'
 import type { GraphRuns, RunSteps } from './graph-runs.ts'
 import type { HistoryProcesses } from './history-processes.ts'
+import type { HealthOfJobs } from './job-health.ts'
 import type { JobVersions } from './job-versions.ts'
 import type { Jobs } from './jobs.ts'
 import type { Leases } from './leases.ts'
@@ -68,6 +69,7 @@ export interface StorePorts {
   executions: Executions
   slotLedger: SlotLedger
   rollups: Rollups
+  jobHealth: HealthOfJobs
   historyProcesses: HistoryProcesses
   deadLetters: DeadLetters
   logs: Logs

@@ -12,6 +12,7 @@ import { PostgresActivity } from './history/activity.ts'
 import { PostgresExecutions } from './history/executions.ts'
 import { PostgresFeed } from './history/feed.ts'
 import { PostgresHistoryProcesses } from './history/history-processes.ts'
+import { PostgresJobHealth } from './history/job-health.ts'
 import { PostgresLogs } from './history/logs.ts'
 import { PostgresRollups } from './history/rollups.ts'
 import { PostgresSlotLedger } from './history/slot-ledger.ts'
@@ -54,6 +55,7 @@ export function openPostgresStore(database: Database): StorePorts {
     executions: new PostgresExecutions(database),
     slotLedger: new PostgresSlotLedger(database),
     rollups: new PostgresRollups(database),
+    jobHealth: new PostgresJobHealth(database),
     historyProcesses: new PostgresHistoryProcesses(database),
     apiProcesses: new PostgresApiProcesses(database),
     logs: new PostgresLogs(database),

@@ -214,6 +214,11 @@ export const LOOPS = {
     everyMs: foldRollupsEveryMs,
     does: 'Folds skipped slots into the activity.',
   },
+  'fold rollups: health': {
+    role: 'history',
+    everyMs: foldRollupsEveryMs,
+    does: 'Folds ended executions into the last result of each job.',
+  },
   'fold rollups: day': {
     role: 'history',
     everyMs: foldDaysEveryMs,

@@ -42,12 +42,12 @@ export function withReads(
   takeTurn: () => Promise<LeavePlace>,
 ): StorePorts {
   const { jobs, jobVersions, calendars, artifacts, operations, plannedJobs } = reads
-  const { executions, slotLedger, rollups, deadLetters, activity, graphRuns } = reads
+  const { executions, slotLedger, rollups, jobHealth, deadLetters, activity, graphRuns } = reads
   const { logs } = store
   return {
     ...store,
     ...{ jobs, jobVersions, calendars, artifacts, operations, plannedJobs },
-    ...{ executions, slotLedger, rollups, deadLetters, activity, graphRuns },
+    ...{ executions, slotLedger, rollups, jobHealth, deadLetters, activity, graphRuns },
     workers: workersWithReads(store.workers, reads.workers, takeTurn),
     apiKeys: apiKeysWithReads(store.apiKeys, reads.apiKeys),
     tiers: tiersWithReads(store.tiers, reads.tiers),

@@ -18,6 +18,7 @@ import {
   type TroubleQuery,
 } from '../../src/ports/activity.ts'
 import { errorShape } from './error-shape.ts'
+import { wordOf } from './job-health.ts'
 import type { AttemptRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -54,8 +55,12 @@ export class MemoryActivity implements Activity {
   }
 
   async failures({ tenantId, from, limit }: TroubleQuery): Promise<FailureGroup[]> {
-    const failed = this.#recorded(tenantId).filter(({ outcome, recordedAt }) => {
-      return recordedAt >= from && (outcome === 'failed' || outcome === 'timed_out' || outcome === 'lost')
+    const failed = this.#recorded(tenantId).filter(({ jobId, outcome, recordedAt }) => {
+      return (
+        recordedAt >= from &&
+        !this.#isDeleted(jobId) &&
+        (outcome === 'failed' || outcome === 'timed_out' || outcome === 'lost')
+      )
     })
     const groups = Map.groupBy(failed, ({ jobId, error, httpStatus }) =>
       JSON.stringify([jobId, error?.type ?? null, httpStatus, errorShape(error?.message ?? '')]),
@@ -175,7 +180,12 @@ export class MemoryActivity implements Activity {
       firstAt: rows.reduce((first, row) => (row.recordedAt < first ? row.recordedAt : first), recordedAt),
       lastAt: recordedAt,
       lastExecutionId: executionId,
+      isJobFailing: wordOf(this.#store, this.#store.jobs.get(jobId)!) === 'FAILING',
     }
+  }
+
+  #isDeleted(jobId: string): boolean {
+    return this.#store.jobs.get(jobId)!.cursor.status === 'DELETED'
   }
 
   #lateOf(

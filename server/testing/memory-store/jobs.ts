@@ -269,18 +269,20 @@ export class MemoryJobs implements Jobs {
   }
 
   async list({ tenantId, filter, before, offset, ...bounds }: JobQuery): Promise<JobPage> {
-    const jobs = this.#find(tenantId, filter)
+    const jobs = findJobs(this.#store, tenantId, filter)
       .filter(({ jobId }) => before === null || jobId < before)
       .toSorted((a, b) => compareText(b.jobId, a.jobId))
       .slice(offset)
     const views = jobs.slice(0, bounds.limit + 1).map((job) => viewOf(this.#store, job))
     const { page, more } = boundedPage(views, bounds, splitPayload)
-    const listed = page.map((view) => ({ ...splitPayload(view).lean, payload: view.payload }))
+    const listed = page.map((view, nth) => {
+      return { ...splitPayload(view).lean, payload: view.payload, health: jobs[nth]!.health }
+    })
     return { jobs: listed, next: more ? (page.at(-1)?.jobId ?? null) : null }
   }
 
   async count(tenantId: string, filter: JobFilter): Promise<Total> {
-    const { length } = this.#find(tenantId, filter)
+    const { length } = findJobs(this.#store, tenantId, filter)
     return { total: Math.min(length, totalMax), capped: length > totalMax }
   }
 
@@ -309,15 +311,6 @@ export class MemoryJobs implements Jobs {
     return over.toSorted((a, b) => turns.get(a)! - turns.get(b)!).slice(0, limit)
   }
 
-  #find(tenantId: string, { status, tag, q }: JobFilter): JobRow[] {
-    return [...this.#store.jobs.values()].filter((job) => {
-      if (job.tenantId !== tenantId) return false
-      const { tags } = job.versions.get(job.version)!
-      const isStatus = status === null ? job.cursor.status !== 'DELETED' : job.cursor.status === status
-      return isStatus && (tag === null || tags.includes(tag)) && (q === null || hasText(job, q))
-    })
-  }
-
   #findFull(tenantId: string, activeJobsMax: number | null): ActiveJobsRefusal | null {
     if (activeJobsMax === null) return null
     const used = countActive(this.#store, tenantId)
@@ -329,6 +322,15 @@ export class MemoryJobs implements Jobs {
     const holder = this.#store.findJobByKey(tenantId, key)
     return holder !== null && holder !== own
   }
+}
+
+export function findJobs(store: MemoryStore, tenantId: string, { status, tag, q }: JobFilter): JobRow[] {
+  return [...store.jobs.values()].filter((job) => {
+    if (job.tenantId !== tenantId) return false
+    const { tags } = job.versions.get(job.version)!
+    const isStatus = status === null ? job.cursor.status !== 'DELETED' : job.cursor.status === status
+    return isStatus && (tag === null || tags.includes(tag)) && (q === null || hasText(job, q))
+  })
 }
 
 export function countActive(store: MemoryStore, tenantId: string): number {

@@ -15,6 +15,7 @@ import { MemoryFeed } from './feed.ts'
 import { MemoryGauges } from './gauges.ts'
 import { MemoryGraphRuns } from './graph-runs.ts'
 import { MemoryHistoryProcesses } from './history-processes.ts'
+import { MemoryJobHealth } from './job-health.ts'
 import { MemoryJobVersions } from './job-versions.ts'
 import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
@@ -89,6 +90,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     executions: new MemoryExecutions(store),
     slotLedger: new MemorySlotLedger(store),
     rollups: new MemoryRollups(store),
+    jobHealth: new MemoryJobHealth(store),
     historyProcesses: new MemoryHistoryProcesses(store),
     apiProcesses: new MemoryApiProcesses(store),
     feed: new MemoryFeed(store),

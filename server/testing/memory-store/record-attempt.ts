@@ -1,6 +1,7 @@
 // How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
 
 import type { ExecutionSkipReason } from '../../src/domain/graphs/graph-run.ts'
+import { addEnded, type EndedExecution, healthMessageLengthMax } from '../../src/domain/jobs/job-health.ts'
 import type { AttemptEnd, DeadReason, SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { executionIdAt, idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
@@ -88,9 +89,22 @@ export function recordAttempt(
     skipMessage: end.skip?.message ?? null,
   }
   store.log.add(recorded)
-  if (end.final) job.ended.add(row.executionId)
+  if (end.final) {
+    job.ended.add(row.executionId)
+    job.health = addEnded(job.health, toEnded(recorded))
+  }
   if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
   return recorded
+}
+
+function toEnded({ error, ...row }: AttemptRow): EndedExecution {
+  const { executionId, outcome, attempt, httpStatus } = row
+  return {
+    ...{ executionId, outcome, attempt, httpStatus },
+    finishedAt: row.finishedAt ?? row.recordedAt,
+    errorType: error?.type ?? null,
+    errorMessage: error?.message.slice(0, healthMessageLengthMax) ?? null,
+  }
 }
 
 /** The last recorded attempt of an execution, in the form sent to listeners that did not hear of it from its runner. */

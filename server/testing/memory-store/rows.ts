@@ -10,6 +10,7 @@ import type {
 import type { LogLine } from '../../src/domain/history/log.ts'
 import type { ConcurrencyKey, JobStatus, JobVersion, Pause } from '../../src/domain/jobs/job.ts'
 import type { SkippedRange } from '../../src/domain/jobs/job-change.ts'
+import type { JobHealth } from '../../src/domain/jobs/job-health.ts'
 import type { Operation } from '../../src/domain/jobs/operation.ts'
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../src/domain/queue/execution.ts'
 import type { OwedSlots } from '../../src/domain/queue/release.ts'
@@ -59,6 +60,7 @@ export interface JobRow {
   batched: Map<BatchEntry, BatchRow>
   /** Executions that have ended. */
   ended: Set<string>
+  health: JobHealth | null
 }
 
 export interface CursorRow {

@@ -151,6 +151,7 @@ export class MemoryStore {
       waiting: new SortedSet(byRank),
       batched: new Map(),
       ended: new Set(),
+      health: null,
     }
     this.jobs.set(jobId, job)
     if (isDue(cursor)) this.due[cursor.partitionId]!.add(cursor)

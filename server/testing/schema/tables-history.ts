@@ -57,8 +57,8 @@ export const historyTables: readonly TableNote[] = [
   },
   {
     table: 'rollup_feeds',
-    purpose: 'How far each of the four folds of the rollups below has come.',
-    growth: 'four rows',
+    purpose: 'How far each of the five folds of the rollups below has come.',
+    growth: 'five rows',
     retention: 'for ever',
   },
   {
@@ -85,6 +85,19 @@ export const historyTables: readonly TableNote[] = [
     growth: 'a row an hour and a day for each job with activity',
     retention: 'hours 60 days, days 400 days',
     columns: { step: 'length in seconds' },
+  },
+  {
+    table: 'job_health',
+    purpose: 'How each job goes: its last execution that counts, and the failures in a row up to it.',
+    growth: 'one row a job that has run',
+    retention: 'as long as the job, until some minutes after its delete',
+    columns: {
+      execution_id: 'the latest, by id, that succeeded, failed or timed out; history may have dropped it',
+      error_message: 'its first 300 characters',
+      failures: 'in a row, up to the last one',
+      failing_since: 'end of the first of them',
+      recovered_at: 'the last success that took more than one attempt',
+    },
   },
   {
     table: 'failure_groups',

@@ -1,12 +1,16 @@
 // Cursors: where the next page of a list begins. Opaque to clients, and checked like anything else they send. A
 // cursor says which list it belongs to: one of another list would silently begin at a wrong place.
 import { type Pagination, pagedItemsMax, pageLimitDefault } from '@carillon/contract/pagination.ts'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/executions.ts'
 import { readId } from './path-id.ts'
 import { refuseField } from './problem.ts'
 
 type List =
   | 'jobs'
+  | 'jobs_failing_first'
+  | 'jobs_failing'
+  | 'jobs_flaky'
   | 'sealed_executions'
   | 'dead_letters'
   | 'skips'
@@ -61,6 +65,19 @@ const instantMsMax = 253_402_300_799_000
 
 export function limitOf({ limit = pageLimitDefault }: PageQuery): number {
   return limit
+}
+
+/** The place that the page lies behind: an instant or nothing, a space and an id. Null for the first page. */
+export function readPlaceCursor(
+  list: List,
+  { cursor }: PageQuery,
+): { at: EpochMs | null; jobId: string } | null {
+  if (cursor === undefined) return null
+  const place = readCursor(list, cursor)
+  const [, at = '', id = ''] = (typeof place === 'string' && /^(\d{0,15}) (\S+)$/.exec(place)) || []
+  const jobId = readId(id)
+  if (jobId === null || Number(at) > instantMsMax) return refuseCursor()
+  return { at: at === '' ? null : epochMs(Number(at)), jobId }
 }
 
 /** How many items to pass over for the page that was asked for by number. */

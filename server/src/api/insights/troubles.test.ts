@@ -30,11 +30,19 @@ test('failures are grouped by job and kind of error, with an example execution',
       ...{ job_id: jobId, job_name: 'report', error_type: 'HTTP_ERROR', http_status: 502, count: 1 },
       ...{ message: 'the target answered 502', first_seen_at: at, last_seen_at: at },
       last_execution_id: executions[0].execution_id,
+      job_failing: true,
     },
   ])
   await world.advance(10 * 60_000)
   assert.equal((await call('GET', '/failures?minutes=11&limit=200')).json().failures.length, 1)
   assert.deepEqual((await call('GET', '/failures?minutes=9')).json().failures, [])
+})
+
+test('failures of a deleted job are not listed', async (t) => {
+  const { call, jobId, ...bundle } = await setup(t)
+  await runAll(bundle, broken)
+  assert.equal((await call('DELETE', `/jobs/${jobId}`)).statusCode, 200)
+  assert.deepEqual((await call('GET', '/failures')).json().failures, [])
 })
 
 test('waiting executions and late starts are listed with their delay', async (t) => {

@@ -23,7 +23,7 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
     '/failures',
     route(tag, 'read', 'Failures by job and kind of error', {
       description:
-        'Attempts that failed, timed out or were lost, a few seconds later. They are kept for 14 days, with at most the 1,000 most frequent groups of a tenant in ten minutes.',
+        'Attempts that failed, timed out or were lost, of jobs that are not deleted, a few seconds later. Attempts whose executions succeeded in the end count, too: `job_failing` says whether the job itself fails. They are kept for 14 days, with at most the 1,000 most frequent groups of a tenant in ten minutes.',
       querystring: FailureQuery,
       answer: FailureList,
     }),
@@ -61,6 +61,7 @@ function toFailure(group: FailureGroup): Failure {
     first_seen_at: toRfc3339(group.firstAt),
     last_seen_at: toRfc3339(group.lastAt),
     last_execution_id: group.lastExecutionId,
+    job_failing: group.isJobFailing,
   }
 }
 

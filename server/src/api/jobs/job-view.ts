@@ -1,6 +1,6 @@
 // A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
 import { pairsOf } from '@carillon/contract/executors/list.ts'
-import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
+import type { Job, JobDetails, ListedJob as JobOfList, JobState } from '@carillon/contract/job.ts'
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { asGiven } from '../../domain/jobs/clock-rule.ts'
 import {
@@ -11,6 +11,7 @@ import {
   partitionOf,
   shownStatus,
 } from '../../domain/jobs/job.ts'
+import { healthOf, type JobHealth, type LastExecution, statusOfLast } from '../../domain/jobs/job-health.ts'
 import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
 import { compileStored } from '../../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../../domain/schedule/exclusions.ts'
@@ -48,9 +49,32 @@ export function toJob(job: JobView, context: ShapeContext): Job {
 }
 
 /** In a list: its payload, if there is one, is written as it is stored. */
-export function toListedJob({ payload, ...job }: ListedJob, context: ShapeContext): Job {
+export function toListedJob({ payload, health, ...job }: ListedJob, context: ShapeContext): JobOfList {
   const shown = toJob(job, context)
-  return { ...shown, execution: { ...shown.execution, ...rawField('payload', payload) } }
+  const execution = { ...shown.execution, ...rawField('payload', payload) }
+  return { ...shown, execution, ...showHealth(job, health, context) }
+}
+
+function showHealth(job: JobView, health: JobHealth | null, { now }: ShapeContext) {
+  return {
+    health: healthOf(job, health, now),
+    last_execution: health === null ? null : showLast(health.last),
+    consecutive_failures: health?.failures ?? 0,
+    failing_since: toRfc3339OrNull(health?.failingSince ?? null),
+    recovered_at: toRfc3339OrNull(health?.recoveredAt ?? null),
+  }
+}
+
+function showLast(last: LastExecution): NonNullable<JobOfList['last_execution']> {
+  const { executionId, outcome, finishedAt, httpStatus, errorType, errorMessage } = last
+  const isBad = outcome !== 'succeeded'
+  return {
+    execution_id: executionId,
+    status: statusOfLast(last),
+    finished_at: toRfc3339(finishedAt),
+    http_status: httpStatus,
+    error: isBad ? { type: errorType, message: errorMessage ?? '' } : null,
+  }
 }
 
 /** A version of a job, in the form of a request that could have made it. */
@@ -95,11 +119,16 @@ export function toShown(texts: Readonly<Record<string, string>>): Record<string,
   return Object.fromEntries(Object.keys(texts).map((name) => [name, hiddenValue]))
 }
 
-export function toJobDetails(job: JobView, stats: JobStats, context: ShapeContext): JobDetails {
+export function toJobDetails(
+  job: JobView,
+  { stats, health }: { stats: JobStats; health: JobHealth | null },
+  context: ShapeContext,
+): JobDetails {
   const { succeeded, failed, timedOut, averageDurationMs, lastStatus } = stats
   const runs = succeeded + failed + timedOut
   return {
     ...toJob(job, context),
+    ...showHealth(job, health, context),
     stats: {
       total_runs: runs,
       success_rate: runs === 0 ? null : succeeded / runs,

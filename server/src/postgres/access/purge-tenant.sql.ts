@@ -11,6 +11,7 @@ const table = (name: string) => columnNames([name])
 
 export const purgeDeadLetters = deleteOwn('purgeDeadLetters', table('dead_letters'))
 export const purgeFailureGroups = deleteOwn('purgeFailureGroups', table('failure_groups'))
+export const purgeJobHealth = deleteOwn('purgeJobHealth', table('job_health'))
 export const purgeLateSlots = deleteOwn('purgeLateSlots', table('late_slots'))
 export const purgeTenantActivity = deleteOwn('purgeTenantActivity', table('tenant_activity'))
 export const purgeRunNotes = deleteOwn('purgeRunNotes', table('run_notes'))

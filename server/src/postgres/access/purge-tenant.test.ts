@@ -33,6 +33,7 @@ const fills: readonly string[] = [
   `INSERT INTO job_activity SELECT $2, 3600, clock_ms(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0`,
   `INSERT INTO failure_groups VALUES ($1, clock_ms(), $2, 'TIMEOUT', 0, gen_random_uuid(), 'm', 1, clock_ms(), clock_ms(),
     gen_random_uuid())`,
+  `INSERT INTO job_health SELECT $2, $1, gen_random_uuid(), 'succeeded', clock_ms(), NULL, NULL, NULL, 0, NULL, NULL`,
   `INSERT INTO job_days VALUES ($2, current_date, 1, 0, 0, 1, 1, gen_random_uuid(), 'succeeded', NULL)`,
   `INSERT INTO catchups VALUES ($2, clock_ms(), clock_ms(), 0, clock_ms(), 0)`,
   `INSERT INTO version_notes VALUES ($2, 0, clock_ms()) ON CONFLICT DO NOTHING`,

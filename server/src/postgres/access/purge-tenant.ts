@@ -18,6 +18,7 @@ const ownRows: readonly Sql[] = [
   statements.purgeDeadLetters,
   statements.purgeRunNotes,
   statements.purgeFailureGroups,
+  statements.purgeJobHealth,
   statements.purgeLateSlots,
   statements.purgeTenantActivity,
   statements.purgeIdempotencyKeys,

@@ -13,7 +13,7 @@ export const readTables: readonly string[] = [
   ...['tiers', 'jobs', 'job_versions', 'job_edges', 'calendars', 'operations', 'artifacts'],
   ...['cursors', 'slots', 'catchups', 'skips', 'batches', 'live', 'graph_runs', 'run_roots', 'run_notes'],
   ...['attempts', 'dead_letters', 'logs', 'job_days', 'stats_feed', 'rollup_feeds', 'tenant_activity'],
-  ...['job_activity', 'failure_groups', 'late_slots', 'workers', 'former_workers'],
+  ...['job_activity', 'job_health', 'failure_groups', 'late_slots', 'workers', 'former_workers'],
 ]
 
 /** The tables of which they see these columns: no keys, and no hashes of keys. */

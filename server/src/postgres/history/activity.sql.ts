@@ -1,5 +1,6 @@
 // The statements of the dashboards. Folded counts are found by key; waiting executions are scanned up to a bound.
 import { fragment, sql } from '../../lib/sql.ts'
+import { countsAsFailing } from '../sql/listed-jobs.ts'
 
 const columns = fragment`
   succeeded, failed, timed_out, cancelled, skipped, attempts, retries, dead_letters, duration_ms,
@@ -83,11 +84,19 @@ export const selectJobDays = sql('selectJobDays')`
   CROSS JOIN rollup_feeds days
   WHERE j.tenant_id = $1 AND j.job_id = $5 AND days.feed = 'day'`
 
-// $4: how many groups are looked at, the newest first.
+// $4: how many groups are looked at, the newest first. Deleted jobs are left out.
 export const selectFailures = sql('selectFailures')`
   SELECT cluster.job_id, j.name AS job_name, nullif(cluster.error_type, '') AS error_type, cluster.message,
     nullif(cluster.http_status, 0) AS http_status, cluster.failures AS count, cluster.first_at, cluster.last_at,
-    cluster.last_execution_id
+    cluster.last_execution_id, coalesce(
+      (
+        SELECT ${countsAsFailing}
+        FROM job_health h
+        JOIN cursors c ON c.job_id = h.job_id
+        WHERE h.job_id = cluster.job_id AND h.failing_since IS NOT NULL LIMIT 1
+      ),
+      false
+    ) AS is_job_failing
   FROM (
     SELECT failed.job_id, failed.error_type, failed.http_status,
       (array_agg(failed.message ORDER BY failed.last_at DESC))[1] AS message,
@@ -101,6 +110,7 @@ export const selectFailures = sql('selectFailures')`
       ORDER BY tenant_id DESC, at DESC LIMIT $4
     ) failed
     WHERE failed.last_at >= from_ms($2)
+      AND (SELECT c.status FROM cursors c WHERE c.job_id = failed.job_id) <> 'DELETED'
     GROUP BY failed.job_id, failed.error_type, failed.http_status, failed.shape
     ORDER BY sum(failed.failures) DESC, max(failed.last_at) DESC, failed.job_id LIMIT $3
   ) cluster

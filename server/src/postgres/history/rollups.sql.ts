@@ -1,6 +1,7 @@
 // The statements that fold the record of attempts into the numbers of dashboards. The fold of a source is one transaction:
 // one statement locks its mark and sets the end of the span, the others see everything recorded up to that end.
 import { fragment, sql } from '../../lib/sql.ts'
+import { isNewAttempt } from '../sql/fragments.ts'
 
 // Returns no row while another process folds this source. $2: the longest span folded at once, in milliseconds; $3: how
 // far to stay behind the clock. The commit need not reach the disk: the mark and the counts are lost together, and
@@ -13,13 +14,6 @@ export const lockFeed = sql('lockFeed')`
   WHERE feed.feed = $1 FOR UPDATE SKIP LOCKED`
 
 export const moveFeed = sql('moveFeed')`UPDATE rollup_feeds SET folded_to = from_ms($2) WHERE feed = $1`
-
-// Second condition: as the index has it.
-const isNew = fragment`
-  a.recorded_at >= from_ms($1)
-    AND a.recorded_at < from_ms($2)
-    AND greatest(a.recorded_at, '-infinity'::timestamptz) >= from_ms($1)
-    AND greatest(a.recorded_at, '-infinity'::timestamptz) < from_ms($2)`
 
 // How late the first attempt of a slot or trigger began; null for any other attempt. A slot with jitter is due at any
 // time up to the end of its jitter, at the latest when it was enqueued; the slot of an immediate job is the second in
@@ -105,7 +99,7 @@ export const foldTenants = sql('foldTenants')`
       SELECT a.tenant_id, date_bin('1 minute', a.recorded_at, ${origin}) AS minute, a.final, a.outcome,
         a.attempt, a.dead_letter, a.duration_ms, ${lateness} AS late
       FROM attempts a
-      WHERE ${isNew} OFFSET 0
+      WHERE ${isNewAttempt} OFFSET 0
     ) attempt
     GROUP BY attempt.tenant_id, attempt.minute
   ), peaked AS MATERIALIZED (
@@ -141,7 +135,7 @@ export const foldJobs = sql('foldJobs')`
       SELECT a.job_id, date_bin('1 hour', a.recorded_at, ${origin}) AS hour, a.final, a.outcome, a.attempt,
         a.dead_letter, a.duration_ms, ${lateness} AS late
       FROM attempts a
-      WHERE ${isNew} OFFSET 0
+      WHERE ${isNewAttempt} OFFSET 0
     ) attempt
     GROUP BY attempt.job_id, attempt.hour
   ), written AS (
@@ -200,7 +194,7 @@ export const foldTroubles = sql('foldTroubles')`
       max(a.execution_id::text)::uuid AS last_execution_id
     -- left(), so that the planner does not read the index of all that ever failed for it.
     FROM attempts a
-    WHERE ${isNew} AND left(a.outcome, 9) IN ('failed', 'timed_out', 'lost')
+    WHERE ${isNewAttempt} AND left(a.outcome, 9) IN ('failed', 'timed_out', 'lost')
     GROUP BY 1, 2, 3, 4, 5, 6
   ), grouped AS MATERIALIZED (
     SELECT tenant_id, at, job_id, error_type, http_status, md5(error_shape(message))::uuid AS shape,
@@ -262,7 +256,7 @@ export const foldTroubles = sql('foldTroubles')`
     FROM (
       SELECT a.tenant_id, a.slot, a.job_id, a.execution_id, ${lateness} AS late
       FROM attempts a
-      WHERE ${isNew}
+      WHERE ${isNewAttempt}
         AND a.attempt = 1
         AND a.started_at > CASE a.kind WHEN 'slot' THEN a.slot ELSE a.enqueued_at END + interval '5 seconds'
       OFFSET 0

@@ -1,10 +1,12 @@
 // Numbers for dashboards and jobs on PostgreSQL, folded from the record of attempts. The loops are in history/.
+import { healthMessageLengthMax } from '../../domain/jobs/job-health.ts'
 import { type Outcome, statusOfOutcome } from '../../domain/queue/execution.ts'
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import type { Sql } from '../../lib/sql.ts'
 import type { Folded, FoldedStats, FoldOrder, JobStats, RollupSource, Rollups } from '../../ports/rollups.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { selectRetention } from './executions.sql.ts'
+import { foldHealth } from './job-health.sql.ts'
 import * as stats from './job-stats.sql.ts'
 import * as statements from './rollups.sql.ts'
 
@@ -105,6 +107,7 @@ async function foldSpan(queries: Queries, source: RollupSource, span: readonly n
   }
   if (source === 'skip') return count(statements.foldSkips, [...span, lateMax])
   if (source === 'job') return count(statements.foldJobs, span)
+  if (source === 'health') return count(foldHealth, [...span, healthMessageLengthMax])
   const recorded = await count(statements.foldTenants, span)
   if (recorded > 0) await queries.query(statements.foldTroubles, [...span, groupsMax, lateMax])
   return recorded

@@ -1,17 +1,10 @@
 // The statements on jobs: create, read, list. The statements that trigger a job are in triggers.sql.ts, the ones that
 // change it in change-job.sql.ts.
-import { type Fragment, fragment, sql } from '../../lib/sql.ts'
-import { boundedPage, pageIds, pickedCount } from '../sql/bounded-page.ts'
+import { fragment, sql } from '../../lib/sql.ts'
 import { isOfUndeletedTenant } from '../sql/deleted-tenants.ts'
-import {
-  currentVersions,
-  isOnceUnderWay,
-  leanExecution,
-  payloadText,
-  rankOf,
-  versionBytes,
-} from '../sql/fragments.ts'
+import { currentVersions, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
+import { jobColumns, pageOfJobs } from '../sql/listed-jobs.ts'
 import { jobItem } from './items.ts'
 
 // Inserts many at once: concurrent creates are committed together. A job with a key that is already taken is not in the
@@ -100,61 +93,15 @@ export const insertJobs = sql('insertJobs')`
 export const selectDeletedTenants = sql('selectDeletedTenants')`
   SELECT tenant_id FROM deleted_tenants WHERE tenant_id = ANY ($1::uuid[])`
 
-const columnsWith = (execution: Fragment) => fragment`
-  j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at,
-  j.pause_reason, j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule,
-  v.implied_dst, v.anchor_at, ${execution} AS execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
-  v.misfire_window_seconds, v.jitter_seconds, v.concurrency_limit, v.concurrency_key,
-  v.concurrency_key_limit, v.depends_on, v.metadata, c.status, c.slot_at, c.runs,
-  greatest(
-    (
-      SELECT s.slot
-      FROM slots s
-      WHERE s.job_id = j.job_id AND s.reason IS NULL AND s.slot < now() + interval '1 hour'
-      ORDER BY s.slot DESC LIMIT 1
-    ),
-    (
-      SELECT day.last_slot
-      FROM job_days day
-      WHERE day.job_id = j.job_id AND day.last_slot IS NOT NULL
-      ORDER BY day.day DESC LIMIT 1
-    )
-  ) AS last_run_at,
-  ${isOnceUnderWay(fragment`j.job_id`)} AS is_under_way`
-
 export const selectJob = sql('selectJob')`
-  SELECT ${columnsWith(fragment`v.execution`)} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`
+  SELECT ${jobColumns(fragment`v.execution`)} FROM ${currentVersions} WHERE j.tenant_id = $1 AND j.job_id = $2`
 
 export const selectJobIdByKey = sql('selectJobIdByKey')`
   SELECT job_id FROM jobs WHERE tenant_id = $1 AND key = $2 AND deleted_at IS NULL`
 
-/** A page of the picked jobs. */
-const pageOfPicked = (picked: Fragment) => fragment`
-  ${boundedPage({
-    picked,
-    item: fragment`
-      SELECT ${versionBytes(fragment`$9::boolean`)} + octet_length(
-          json_build_array(j.key, j.created_by, j.updated_by, j.paused_by, j.pause_reason)::text
-        ) AS bytes
-      FROM jobs j
-      JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-      WHERE j.job_id = picked.ids[page.nth + 1]`,
-    itemsMax: fragment`$7`,
-    bytesMax: fragment`$8`,
-  })}
-  SELECT ${columnsWith(leanExecution)}, CASE WHEN $9 THEN ${payloadText} END AS payload,
-    ${pickedCount} AS picked_count
-  FROM ${pageIds}
-  CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = listed.id LIMIT 1) j
-  CROSS JOIN LATERAL (
-    SELECT * FROM job_versions v WHERE v.job_id = j.job_id AND v.version = j.version LIMIT 1
-  ) v
-  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = j.job_id LIMIT 1) c
-  ORDER BY listed.nth`
-
 // A search looks at no more than $6 rows: a page that found too little among them is short, and says where to go on. $7:
 // items of the page, $8: its bytes, $9: whether with payloads.
-export const listJobs = sql('listJobs')`${pageOfPicked(fragment`
+export const listJobs = sql('listJobs')`${pageOfJobs(fragment`
   SELECT j.job_id AS id
   FROM (
     SELECT job_id, tags, search
@@ -165,7 +112,7 @@ export const listJobs = sql('listJobs')`${pageOfPicked(fragment`
   WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
   ORDER BY j.job_id DESC OFFSET $5 LIMIT $7 + 1`)}`
 
-export const listJobsByStatus = sql('listJobsByStatus')`${pageOfPicked(fragment`
+export const listJobsByStatus = sql('listJobsByStatus')`${pageOfJobs(fragment`
   SELECT c.job_id AS id
   FROM (
     SELECT job_id

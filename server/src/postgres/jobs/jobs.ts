@@ -16,7 +16,6 @@ import type {
   JobPage,
   JobQuery,
   Jobs,
-  ListedJob,
   NewJob,
   Total,
   TriggerManyOrder,
@@ -36,6 +35,7 @@ import { type CountedCreate, createCounted, findRefusals } from './create-counte
 import { backfillItem, jobKeyItem, type triggerItem } from './items.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
+import { type ListedRow, toListedJob } from './listed-job.ts'
 import * as triggers from './triggers.sql.ts'
 
 /** Rows that one search looks at: about 10 ms. */
@@ -261,10 +261,6 @@ function toBatchItems(batches: readonly TriggerBatch[]): string {
   return `[${items.join(',')}]`
 }
 
-function toListedJob({ payload, picked_count: _count, ...row }: ListedRow): ListedJob {
-  return { ...toJobView(row), payload }
-}
-
 function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
 }
@@ -297,8 +293,6 @@ interface LockRow {
 
 /** Of the claimed executions, only the first of each definition carries the definition. */
 type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
-
-type ListedRow = JobRow & { payload: string | null; picked_count: number }
 
 interface CountRow {
   seen: number

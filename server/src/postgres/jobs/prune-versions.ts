@@ -1,6 +1,7 @@
 // Prunes the versions of jobs: of noted jobs in the background, and of a job with many edits by every thousandth of them.
 import { PRUNED_FIELDS, versionsAnEdit, versionsKeptMax } from '../../domain/jobs/kept-versions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
+import { dropHealth } from '../history/job-health.sql.ts'
 import * as statements from './prune-versions.sql.ts'
 
 /** In one statement: versions, and attempts of each. 100,000 rows are about a tenth of a second. */
@@ -17,8 +18,11 @@ export function pruneNextJob(database: Transactions, graceMs: number): Promise<b
     const { job_id: jobId, after_version: after } = rows[0]
     const page = { jobId, after, limit: pageMax, attemptsMax, graceMs }
     const last = await prunePage(queries, page)
-    if (last === null) await queries.query(statements.endVersionNote, [jobId])
-    else await queries.query(statements.moveVersionNote, [jobId, last])
+    if (last === null) {
+      await queries.query(dropHealth, [jobId])
+      await queries.query(statements.endVersionNote, [jobId])
+    }
+    if (last !== null) await queries.query(statements.moveVersionNote, [jobId, last])
     return true
   })
 }

@@ -36,7 +36,7 @@ const ownRows: Readonly<Record<string, number>> = {
   partitions: 64,
   installation: 1,
   stats_feed: 1,
-  rollup_feeds: 4,
+  rollup_feeds: 5,
 }
 
 /** Applies every migration, and after each the rows of its file. */
@@ -85,6 +85,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertClaimAndFinish(filledDatabase)
     await assertGraphRunGoesOn(filledDatabase)
     await assertTiers(filledDatabase)
+    await assertHealth(filledDatabase)
     await assertClockRule(filledDatabase)
   })
 }
@@ -236,6 +237,26 @@ async function assertGraphRunGoesOn({ s, rowsOf }: Filled): Promise<void> {
     view!.plan.map(({ state }) => state),
     ['succeeded', 'going'],
   )
+}
+
+/** Migration 34 folds the health of jobs from the oldest record on. */
+async function assertHealth({ s, client }: Filled): Promise<void> {
+  await s.foldRollups()
+  const { rows } = await client.query<{
+    job_id: string
+    tenant_id: string
+    last_id: string
+    failed: boolean
+  }>(
+    `SELECT DISTINCT ON (a.job_id) a.job_id, a.tenant_id, a.execution_id AS last_id, a.outcome <> 'succeeded' AS failed
+     FROM attempts a JOIN jobs j ON j.job_id = a.job_id AND j.deleted_at IS NULL
+     WHERE a.final AND a.outcome NOT IN ('cancelled', 'skipped') ORDER BY a.job_id, a.execution_id DESC`,
+  )
+  assert(rows.some(({ failed }) => failed) && rows.some(({ failed }) => !failed))
+  for (const { job_id: jobId, tenant_id: tenantId, last_id: lastId, failed } of rows) {
+    const health = await s.jobHealth.get(tenantId, jobId)
+    assert.deepEqual([health!.last.executionId, health!.failures > 0], [lastId, failed])
+  }
 }
 
 /** Migrations 27 to 29 give limits to the tiers of an installation, and none to a tier that an operator added. */

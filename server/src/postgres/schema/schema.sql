@@ -118,7 +118,9 @@ BEGIN
   DELETE FROM job_activity WHERE step IN (3600, 86400) AND at >= from_day;
   DELETE FROM failure_groups WHERE at >= from_day;
   DELETE FROM job_days d WHERE d.day >= (from_day AT TIME ZONE 'UTC')::date;
-  UPDATE rollup_feeds SET folded_to = least(folded_to, from_day) WHERE feed <> 'skip';
+  DELETE FROM job_health;
+  UPDATE rollup_feeds SET folded_to = least(folded_to, from_day) WHERE feed NOT IN ('skip', 'health');
+  UPDATE rollup_feeds SET folded_to = least(folded_to, from_day, oldest_day_of_attempts()) WHERE feed = 'health';
   UPDATE stats_feed SET folded_to = least(folded_to, from_day);
 END $function$;
 
@@ -180,6 +182,16 @@ CREATE FUNCTION fence_tenants()
 AS $function$
 BEGIN
   LOCK TABLE deleted_tenants IN EXCLUSIVE MODE;
+END $function$;
+
+CREATE FUNCTION oldest_day_of_attempts()
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN (
+    SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD'))::timestamp AT TIME ZONE 'UTC'
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'attempts'::regclass);
 END $function$;
 
 -- ==== access ====
@@ -1016,12 +1028,12 @@ CREATE TABLE stats_feed (
   folded_to timestamptz(3) NOT NULL
 );
 
--- How far each of the four folds of the rollups below has come.
+-- How far each of the five folds of the rollups below has come.
 CREATE TABLE rollup_feeds (
   feed text NOT NULL,
   folded_to timestamptz(3) NOT NULL,
   CONSTRAINT rollup_feeds_pkey PRIMARY KEY (feed),
-  CONSTRAINT rollup_feeds_feed_check CHECK (feed = ANY (ARRAY['tenant', 'job', 'day', 'skip']))
+  CONSTRAINT rollup_feeds_feed_check CHECK (feed = ANY (ARRAY['tenant', 'job', 'day', 'skip', 'health']))
 );
 
 -- The processes with the role history; for liveness only: while one beats, schedulers leave folding to it.
@@ -1082,6 +1094,29 @@ CREATE TABLE job_activity (
   CONSTRAINT job_activity_step_check CHECK (step = ANY (ARRAY[3600, 86400]))
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
 CREATE INDEX job_activity_by_age ON job_activity (step, at);
+
+-- How each job goes: its last execution that counts, and the failures in a row up to it.
+CREATE TABLE job_health (
+  job_id uuid NOT NULL,
+  tenant_id uuid NOT NULL,
+  execution_id uuid NOT NULL, -- the latest, by id, that succeeded, failed or timed out; history may have dropped it
+  outcome text NOT NULL,
+  finished_at timestamptz(3) NOT NULL,
+  http_status smallint,
+  error_type text,
+  error_message text, -- its first 300 characters
+  failures integer NOT NULL, -- in a row, up to the last one
+  failing_since timestamptz(3), -- end of the first of them
+  recovered_at timestamptz(3), -- the last success that took more than one attempt
+  CONSTRAINT job_health_pkey PRIMARY KEY (job_id),
+  CONSTRAINT job_health_job_id_fkey FOREIGN KEY (job_id) REFERENCES jobs(job_id),
+  CONSTRAINT job_health_check CHECK ((failures > 0) = (outcome <> 'succeeded') AND (failures > 0) = (failing_since IS NOT NULL)),
+  CONSTRAINT job_health_outcome_check CHECK (outcome = ANY (ARRAY['succeeded', 'failed', 'timed_out', 'lost']))
+) WITH (fillfactor=70);
+CREATE INDEX job_health_failing ON job_health (tenant_id, failing_since, job_id) WHERE failing_since IS NOT NULL;
+CREATE INDEX job_health_recovered ON job_health (tenant_id, recovered_at, job_id) WHERE recovered_at IS NOT NULL;
+ALTER TABLE job_health ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_tenant ON job_health USING (tenant_id = acting_tenant());
 
 -- Failed attempts grouped by job and shape of the message, in ten minutes each.
 CREATE TABLE failure_groups (

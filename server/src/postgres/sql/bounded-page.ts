@@ -9,15 +9,23 @@ export interface BoundedPage {
   item: Fragment
   itemsMax: Fragment
   bytesMax: Fragment
+  /** Of the rows of `picked`, named `one`. Default: the largest id first. */
+  order?: Fragment | undefined
 }
 
 /**
- * The CTEs of a statement on a page, the largest id first. The statement reads its rows by `pageIds`, and says by
+ * The CTEs of a statement on a page. The statement reads its rows by `pageIds`, and says by
  * `pickedCount` whether there are more.
  */
-export const boundedPage = ({ picked, item, itemsMax, bytesMax }: BoundedPage): Fragment => fragment`
+export const boundedPage = ({
+  picked,
+  item,
+  itemsMax,
+  bytesMax,
+  order = fragment`one.id DESC`,
+}: BoundedPage): Fragment => fragment`
   WITH RECURSIVE picked AS MATERIALIZED (
-    SELECT array_agg(one.id ORDER BY one.id DESC) AS ids FROM (${picked}) one
+    SELECT array_agg(one.id ORDER BY ${order}) AS ids FROM (${picked}) one
   ), page AS (
     SELECT 0 AS nth, 0::bigint AS bytes
     UNION ALL
@@ -34,3 +42,6 @@ export const pageIds = fragment`
 
 /** How many were picked: more than the rows of the page if it is not the last. */
 export const pickedCount = fragment`(SELECT cardinality(picked.ids) FROM picked)`
+
+/** Of the items of the page. */
+export const pageBytes = fragment`(SELECT max(page.bytes) FROM page)`

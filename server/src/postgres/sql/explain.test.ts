@@ -22,7 +22,7 @@ import type { Database } from '../connection/database.ts'
 const tables = [
   ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
   ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity', 'workers', 'former_workers'],
-  'version_notes',
+  ...['version_notes', 'job_health'],
 ]
 
 /** Of a table that is mostly empty and read in full: see deleted-tenants.ts. */
@@ -151,6 +151,7 @@ test('no statement of the API’s reads loses its plan to row-level security', a
     'listJobs',
     'selectExecution',
     'listRunsOfJob',
+    ...['listFailing', 'listFlaky', 'listOthers', 'countFailing', 'selectHealth'],
   ])
     assert(names.includes(name), name)
   assert.deepEqual(await findWholeReads(client, reads), [], 'never analyzed')

@@ -218,3 +218,10 @@ export const heldBy = (workerId: Fragment): Fragment => fragment`
       SELECT count(*) FROM live held WHERE held.worker_id = ${workerId}
     )
   )::int`
+
+/** Of an attempt (a) recorded from $1 up to $2. Second condition: as the index has it. */
+export const isNewAttempt = fragment`
+  a.recorded_at >= from_ms($1)
+    AND a.recorded_at < from_ms($2)
+    AND greatest(a.recorded_at, '-infinity'::timestamptz) >= from_ms($1)
+    AND greatest(a.recorded_at, '-infinity'::timestamptz) < from_ms($2)`

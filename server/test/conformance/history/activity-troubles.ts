@@ -58,7 +58,7 @@ export function testActivityTroubles(name: string, setup: Setup): void {
     const [{ firstAt, lastAt, ...first }, ...rest] = failures as [(typeof failures)[0]]
     assert.deepEqual(first, {
       ...{ jobId: job.jobId, jobName: 'first', errorType: 'HTTP_ERROR', httpStatus: 500 },
-      ...{ message: 'order 18 is gone', count: 2, lastExecutionId: last },
+      ...{ message: 'order 18 is gone', count: 2, lastExecutionId: last, isJobFailing: false },
     })
     assert(firstAt <= between && between < lastAt)
     assert.deepEqual(
