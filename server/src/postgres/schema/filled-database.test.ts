@@ -239,7 +239,7 @@ async function assertGraphRunGoesOn({ s, rowsOf }: Filled): Promise<void> {
   )
 }
 
-/** Migration 34 folds the health of jobs from the oldest record on. */
+/** Migration 35 folds the health of jobs from the oldest record on. */
 async function assertHealth({ s, client }: Filled): Promise<void> {
   await s.foldRollups()
   const { rows } = await client.query<{
