@@ -159,3 +159,6 @@ export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds
 
 /** The bytes of a page of any list; a page with a single item may be larger. */
 export const pageBytesMax = 2 * 1024 * 1024
+
+/** The tenant that every installation has. */
+export const DEFAULT_TENANT_ID = '00000000-0000-7000-8000-000000000001'

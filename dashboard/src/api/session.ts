@@ -4,12 +4,15 @@ import type { Session } from '@carillon/contract/session.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { useStore } from '../lib/store.ts'
-import { api, chooseTenant, loggedOut } from './client.ts'
+import { api, loggedOut } from './client.ts'
 import { queryClient } from './hooks.ts'
+import { actInAddress } from './tenant.ts'
 
 export type { Session }
 
 const sessionKey = ['/session', {}]
+/** A session belongs to a key, and not to the tenant in the address. */
+const ownTenant = { tenantId: null }
 
 export function useSession() {
   const times = useStore(loggedOut)
@@ -34,35 +37,41 @@ export function useMay(scope: 'read' | 'write' | 'operate' | 'admin'): boolean {
 }
 
 export async function logIn(credentials: { key: string } | { code: string }): Promise<void> {
-  const session = await api.post<Session>('/session', credentials)
+  const session = await api.post<Session>('/session', credentials, ownTenant)
   become(session)
 }
 
 export async function logOut(): Promise<void> {
-  await api.delete('/session')
-  chooseTenant(null)
+  await api.delete('/session', ownTenant)
   become(null)
 }
 
 // Data seen by another person's session is removed.
 function become(session: Session | null): void {
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+  actInAddress(session)
   queryClient.setQueryData(sessionKey, session)
 }
 
 async function openSession(): Promise<Session | null> {
+  const session = await findSession()
+  actInAddress(session)
+  return session
+}
+
+async function findSession(): Promise<Session | null> {
   const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1]
   if (code !== undefined) {
     // The code is gone from the address before anything else can read it.
     history.replaceState(null, '', location.pathname + location.search)
     try {
-      return await api.post<Session>('/session', { code })
+      return await api.post<Session>('/session', { code }, ownTenant)
     } catch {
       // Used already, perhaps by this browser: the session it made may still be there.
     }
   }
   try {
-    return await api.get<Session>('/session')
+    return await api.get<Session>('/session', ownTenant)
   } catch (error) {
     if (error instanceof Error && 'status' in error && (error.status === 401 || error.status === 403))
       return null

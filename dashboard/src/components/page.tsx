@@ -4,6 +4,7 @@ import { ApiProblem } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { Icon } from './icon.tsx'
+import { Sentence } from './sentence.tsx'
 
 interface PageProps {
   title: string
@@ -143,13 +144,16 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
   return (
     <div className="error-box" role="alert">
       <p>
-        <Icon name="warn" /> <strong>{error instanceof Error ? error.message : String(error)}</strong>
+        <Icon name="warn" />{' '}
+        <strong>
+          <Sentence text={error instanceof Error ? error.message : String(error)} />
+        </strong>
       </p>
       {problem !== null && problem.fields.length > 0 && (
         <ul>
           {problem.fields.map((field) => (
             <li key={`${field.pointer} ${field.detail}`}>
-              <code>{field.pointer}</code> {field.detail}
+              <code>{field.pointer}</code> <Sentence text={field.detail} />
             </li>
           ))}
         </ul>

@@ -47,7 +47,7 @@ export function useStore<Value>(store: Store<Value>): Value {
 }
 
 // A browser may forbid storage; the page works without it.
-export function readKept(key: string): string | null {
+function readKept(key: string): string | null {
   try {
     return globalThis.localStorage.getItem(key)
   } catch {
