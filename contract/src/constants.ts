@@ -140,6 +140,7 @@ export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
 export const BACKFILL_ORDERS = ['asc', 'desc'] as const
+export const SLOT_ORDERS = ['asc', 'desc'] as const
 export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
 
 // ---- tenants

@@ -33,7 +33,9 @@ export function SlotLedger({ jobId }: { jobId: string }) {
   const query = useMemo(() => {
     const { fromMs, toMs } = ranges[name] ?? ranges['24h']!
     const now = serverNow()
-    return { from: new Date(now + fromMs).toISOString(), to: new Date(now + toMs).toISOString() }
+    const window = { from: new Date(now + fromMs).toISOString(), to: new Date(now + toMs).toISOString() }
+    // Nearest to now first, in the past as in the future.
+    return { ...window, order: toMs > 0 ? 'asc' : 'desc' }
   }, [name])
   const list = useList<SlotItem>(`/jobs/${jobId}/slots`, 'slots', { query })
   const [asked, setAsked] = useState<string | null>(null)
@@ -52,7 +54,7 @@ export function SlotLedger({ jobId }: { jobId: string }) {
         />
       </p>
       <DataTable
-        label="Slots, oldest first"
+        label="Slots"
         rows={list.items}
         columns={columns}
         rowKey={(slot) => slot.scheduled_time}
