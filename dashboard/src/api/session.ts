@@ -1,15 +1,19 @@
-// The logged-in session. The link that `npm start` prints carries a one-time code behind the #, which no server log
-// sees.
+// The logged-in session. A login link carries a one-time code behind the #, which no server log sees.
 import type { Session } from '@carillon/contract/session.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { useStore } from '../lib/store.ts'
+import { createStore, keep, readKept, useStore } from '../lib/store.ts'
 import { api, loggedOut } from './client.ts'
 import { queryClient } from './hooks.ts'
 import { actInAddress } from './tenant.ts'
 
 export type { Session }
 
+/** Why the person is asked to log in; null: there was no session before. */
+export const loginReason = createStore<'link' | 'ended' | null>(null)
+
+/** Kept while a session is open, and no secret: without a session it says that there was one. */
+const openMark = 'carillon.session'
 const sessionKey = ['/session', {}]
 /** A session belongs to a key, and not to the tenant in the address. */
 const ownTenant = { tenantId: null }
@@ -25,7 +29,9 @@ export function useSession() {
   })
   const { refetch } = found
   useEffect(() => {
-    if (times > 0) void refetch()
+    if (times === 0) return
+    loginReason.set('ended')
+    void refetch()
   }, [times, refetch])
   return found
 }
@@ -38,11 +44,15 @@ export function useMay(scope: 'read' | 'write' | 'operate' | 'admin'): boolean {
 
 export async function logIn(credentials: { key: string } | { code: string }): Promise<void> {
   const session = await api.post<Session>('/session', credentials, ownTenant)
+  keep(openMark, 'open')
+  loginReason.set(null)
   become(session)
 }
 
 export async function logOut(): Promise<void> {
   await api.delete('/session', ownTenant)
+  keep(openMark, null)
+  loginReason.set(null)
   become(null)
 }
 
@@ -55,6 +65,8 @@ function become(session: Session | null): void {
 
 async function openSession(): Promise<Session | null> {
   const session = await findSession()
+  if (session === null && loginReason.get() === null && readKept(openMark) !== null) loginReason.set('ended')
+  keep(openMark, session === null ? null : 'open')
   actInAddress(session)
   return session
 }
@@ -68,6 +80,7 @@ async function findSession(): Promise<Session | null> {
       return await api.post<Session>('/session', { code }, ownTenant)
     } catch {
       // Used already, perhaps by this browser: the session it made may still be there.
+      loginReason.set('link')
     }
   }
   try {

@@ -1,4 +1,5 @@
 // The frame of a screen, its cards, and its messages for no data, loading and errors.
+import { helpForPeople } from '@carillon/contract/help-for-people.ts'
 import { type ReactNode, useEffect } from 'react'
 import { ApiProblem } from '../api/client.ts'
 import { Button } from './button.tsx'
@@ -141,12 +142,13 @@ export function Loading({ label = 'Loading' }: { label?: string }) {
 
 export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const problem = error instanceof ApiProblem ? error : null
+  const help = helpForPeople(problem?.help ?? '')
   return (
     <div className="error-box" role="alert">
       <p>
         <Icon name="warn" />{' '}
         <strong>
-          <Sentence text={error instanceof Error ? error.message : String(error)} />
+          <Sentence text={withoutMarks(error instanceof Error ? error.message : String(error))} />
         </strong>
       </p>
       {problem !== null && problem.fields.length > 0 && (
@@ -158,7 +160,7 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
           ))}
         </ul>
       )}
-      {problem !== null && problem.help !== '' && <p>{problem.help}</p>}
+      {help !== '' && <p>{help}</p>}
       {problem !== null && problem.code !== 'UNKNOWN' && <p className="dim">{problem.code}</p>}
       {onRetry !== undefined && (
         <Button icon="retry" onClick={onRetry}>
@@ -167,4 +169,9 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
       )}
     </div>
   )
+}
+
+/** Code stands between backticks in texts of the API, which are no signs for people. */
+function withoutMarks(text: string): string {
+  return text.replaceAll('`', '')
 }

@@ -47,7 +47,7 @@ export function useStore<Value>(store: Store<Value>): Value {
 }
 
 // A browser may forbid storage; the page works without it.
-function readKept(key: string): string | null {
+export function readKept(key: string): string | null {
   try {
     return globalThis.localStorage.getItem(key)
   } catch {
