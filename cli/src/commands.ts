@@ -64,6 +64,14 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     load: async () => (await import('./status.ts')).showStatus,
   },
   {
+    path: ['login-link'],
+    about: 'print a link that logs a browser in, once',
+    notes:
+      'The link works for 15 minutes, with the rights of the key: that of the local data directory, or --key.',
+    examples: ['carillon login-link', 'carillon login-link --key KEY --url https://jobs.example.com'],
+    load: async () => (await import('./login-link.ts')).printLoginLink,
+  },
+  {
     path: ['jobs', 'list'],
     about: 'list jobs, newest first, each with its last result',
     options: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { ERRORS } from '@carillon/contract/errors.ts'
 import type { Problem } from '@carillon/contract/problem.ts'
 import { CarillonError } from '@carillon/sdk'
 import { writeFailure } from './exit-code.ts'
@@ -25,11 +26,26 @@ test('a refusal with one error is one line and the advice', () => {
   assert.equal(writeFailure(refusal('/name is required.', { errors })), 'carillon: /name is required.\nHelp.')
 })
 
+test('advice on the API is replaced by advice on the command, or left out', () => {
+  const problem = (code: 'UNAUTHENTICATED' | 'INVALID_REQUEST') => {
+    const { status, title: heading, help } = ERRORS[code]
+    const body = { type: `urn:carillon:error:${code}`, title: heading, status, code, detail: 'No.', help }
+    return writeFailure(new CarillonError('No.', { status, problem: { ...body, errors: [] } as Problem }))
+  }
+  assert.equal(problem('UNAUTHENTICATED'), 'carillon: No.\nGive --key KEY or set CARILLON_API_KEY.')
+  assert.equal(problem('INVALID_REQUEST'), 'carillon: No.')
+})
+
 test('each of several errors has its own line, and the number of unlisted ones comes last', () => {
   const errors = [
     { pointer: '/name', detail: 'is required' },
     { pointer: '/execution', detail: 'is required' },
-    { pointer: '/tgs', detail: 'is not a known field; did you mean tags?', suggestions: ['tags'] },
+    {
+      pointer: '/tgs',
+      code: 'UNKNOWN_FIELD' as const,
+      detail: 'is not a known field; did you mean tags?',
+      suggestions: ['tags'],
+    },
     { pointer: '/schedule', detail: 'It is not understood.', suggestions: ['every day'] },
   ]
   const refused = refusal('/name is required. 8 more errors.', { errors, errors_omitted: 5 })
@@ -38,9 +54,9 @@ test('each of several errors has its own line, and the number of unlisted ones c
     writeFailure(refused),
     [
       `carillon: jobs.yaml: ${title}:`,
+      '  /tgs is not a known field; did you mean tags?',
       '  /name is required',
       '  /execution is required',
-      '  /tgs is not a known field; did you mean tags?',
       '  /schedule It is not understood.',
       '  Try: every day',
       '  and 5 more',

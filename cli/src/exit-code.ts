@@ -1,4 +1,5 @@
 // Exit codes by cause, and the messages for failures. docs/cli.md has the same table; a test compares them.
+import { helpForPeople } from '@carillon/contract/help-for-people.ts'
 import { CarillonError } from '@carillon/sdk'
 
 export const EXIT = {
@@ -68,6 +69,15 @@ export function describeFailure(error: unknown): Failure {
   return { code: nameOf(exitCode), message, help: null, ...plain }
 }
 
+/** Advice in words of the command line, in place of advice on headers and bodies. */
+const ownHelp: Readonly<Record<string, string>> = {
+  UNAUTHENTICATED: 'Give --key KEY or set CARILLON_API_KEY.',
+  SCOPE_MISSING: 'Give a key with that scope. A key with the scope admin can create one.',
+  TENANT_MISMATCH: 'Leave out --tenant. Only operators may act for other tenants.',
+  OPERATOR_ONLY: 'Give the operator key of the installation, or a key made for operators.',
+  JOB_NOT_FOUND: 'carillon jobs list shows all jobs.',
+}
+
 /** The message for stderr. */
 export function writeFailure(error: unknown): string {
   if (error instanceof CliError) return [`carillon: ${error.message}`, ...error.hints].join('\n')
@@ -76,15 +86,19 @@ export function writeFailure(error: unknown): string {
     // The message is about the first error; with several, each has its own line.
     const heading = errors.length > 1 ? message.replace(problem!.detail, () => `${problem!.title}:`) : message
     const lines = [`carillon: ${heading}`]
-    for (const { pointer, detail, suggestions = [] } of errors) {
+    // A misspelt field first: a missing one after it is often its other half.
+    const misspelt = ({ code }: { code?: string }) => Number(code === 'UNKNOWN_FIELD')
+    const inOrder = errors.toSorted((one, other) => misspelt(other) - misspelt(one))
+    for (const { pointer, detail, suggestions = [] } of inOrder) {
       if (!heading.includes(detail)) lines.push(`  ${pointer} ${detail}`)
       const unsaid = suggestions.filter((suggestion) => !detail.includes(suggestion))
       if (unsaid.length > 0) lines.push(`  Try: ${suggestions.join(' | ')}`)
     }
     const omitted = problem?.errors_omitted ?? 0
     if (omitted > 0) lines.push(`  and ${omitted} more`)
-    if (problem !== null) lines.push(problem.help)
-    else
+    const help = ownHelp[problem?.code ?? ''] ?? helpForPeople(problem?.help ?? '')
+    if (problem !== null && help !== '') lines.push(help)
+    if (problem === null)
       lines.push(
         'Is it running there? carillon doctor checks the connection; carillon start starts a server here.',
       )

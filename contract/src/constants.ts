@@ -144,6 +144,7 @@ export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
 export const BACKFILL_ORDERS = ['asc', 'desc'] as const
+export const SLOT_ORDERS = ['asc', 'desc'] as const
 export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
 
 // ---- tenants
@@ -163,3 +164,6 @@ export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds
 
 /** The bytes of a page of any list; a page with a single item may be larger. */
 export const pageBytesMax = 2 * 1024 * 1024
+
+/** The tenant that every installation has. */
+export const DEFAULT_TENANT_ID = '00000000-0000-7000-8000-000000000001'

@@ -1,8 +1,17 @@
 // The slot ledger: the fate of every slot of a job. And one sentence why it ran or did not.
 
-import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
+import { EXECUTION_STATUSES, SKIP_REASONS, SLOT_ORDERS } from './constants.ts'
 import { pageOf, pageParameters } from './pagination.ts'
-import { describedObject, instant, oneOf, optionalText, strictObject, time, uuid } from './shapes.ts'
+import {
+  describedObject,
+  instant,
+  oneOf,
+  oneOfWithDefault,
+  optionalText,
+  strictObject,
+  time,
+  uuid,
+} from './shapes.ts'
 import * as Type from './type.ts'
 
 /** The statuses of executions, and one for slots still to come. */
@@ -44,6 +53,9 @@ export const SlotListQuery = strictObject({
       'The last instant, or UTC day with all its hours; it is included. By default now. At most 366 days after `from`.',
     ),
   ),
+  order: Type.Optional(
+    oneOfWithDefault(SLOT_ORDERS, 'asc', 'asc: the oldest slot first; desc: the latest first.'),
+  ),
   ...pageParameters,
 })
 export type SlotListQuery = Type.Static<typeof SlotListQuery>
@@ -64,7 +76,9 @@ const SlotItem = strictObject({
 })
 export type SlotItem = Type.Static<typeof SlotItem>
 
-export const SlotList = pageOf('A page of the ledger, oldest first.', { slots: Type.Array(SlotItem) })
+export const SlotList = pageOf('A page of the ledger, in the order asked for.', {
+  slots: Type.Array(SlotItem),
+})
 export type SlotList = Type.Static<typeof SlotList>
 
 export const WhyQuery = strictObject({

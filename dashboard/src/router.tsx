@@ -6,12 +6,16 @@ import {
   Link,
   lazyRouteComponent,
   type RouteComponent,
+  retainSearchParams,
 } from '@tanstack/react-router'
+import { followAddress, readTenant, tenantParameter } from './api/tenant.ts'
 import { App } from './app.tsx'
 import { Empty, ErrorBox, Page } from './components/page.tsx'
 import { formatSearch, parseSearch } from './lib/filters.ts'
 
 const root = createRootRoute({
+  // Every link within the page keeps the tenant.
+  search: { middlewares: [retainSearchParams([tenantParameter as never])] },
   component: App,
   notFoundComponent: () => (
     <Page title="Not found">
@@ -63,3 +67,8 @@ export const router = createRouter({
   scrollRestoration: true,
   defaultErrorComponent: ({ error, reset }) => <ErrorBox error={error} onRetry={reset} />,
 })
+
+// Before the screen asks for anything. The cached answers of the former tenant go where it is chosen: shell/tenant-switch.tsx.
+router.subscribe('onBeforeLoad', ({ toLocation }) =>
+  followAddress(readTenant((toLocation.search as Record<string, unknown>)[tenantParameter])),
+)

@@ -50,6 +50,20 @@ test('the link that the start prints logs in once', async (t) => {
   const other = await openPage(t, { server, key: null, expects: [asksWho] })
   await other.goto(server.link)
   await other.getByLabel('API key').waitFor()
+  await other.getByText(/^This link has been used or has expired/).waitFor()
+  await other.getByText('carillon login-link').waitFor()
+})
+
+test('a session that was lost is said to have ended', async (t) => {
+  const page = await openPage(t, { server, expects: [/401 \(Unauthorized\)/] })
+  await page.goto('/jobs')
+  await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor()
+  await page.context().clearCookies()
+  await page.getByRole('link', { name: 'Executions' }).click()
+  await page.getByText('Your session has ended. Log in again.').waitFor()
+  await page.getByLabel('API key').fill(server.key)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Executions' }).waitFor()
 })
 
 test('an operator looks at another tenant, and a key of that tenant sees nothing else', async (t) => {
@@ -74,4 +88,18 @@ test('an operator looks at another tenant, and a key of that tenant sees nothing
   await theirs.getByText('There is no job yet.').waitFor()
   await theirs.getByText(name).first().waitFor()
   assert.equal(await theirs.getByRole('combobox', { name: 'Tenant' }).count(), 0)
+})
+
+test('a session that was lost while nobody looked is said to have ended', async (t) => {
+  const page = await openPage(t, { server, expects: [/401 \(Unauthorized\)/] })
+  await page.goto('/jobs')
+  await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor()
+  await page.context().clearCookies()
+  await page.reload()
+  await page.getByText('Your session has ended. Log in again.').waitFor()
+  await page.getByLabel('API key').fill('crl_wrong')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  const alert = page.getByRole('alert')
+  await alert.getByText('This does not look like a complete API key.').waitFor()
+  assert.doesNotMatch(await alert.innerText(), /Bearer|`/)
 })

@@ -147,6 +147,7 @@ const calls: Calls = [
     'GET /api/v1/tenants/5/usage/days?from=2026-01-01',
   ],
   [(c) => c.session.get(), 'GET /api/v1/session'],
+  [(c) => c.session.makeCode(), 'POST /api/v1/session/code', {}],
   [(c) => c.tenants.delete('5'), 'DELETE /api/v1/tenants/5'],
   [
     (c) => c.tenants.delete('5', { cancelRunning: true, purgeAfterSeconds: 60 }),

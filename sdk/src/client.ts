@@ -12,7 +12,7 @@ import type { Ready } from '#contract/health.ts'
 import type { Operation, OperationList, OperationListQuery } from '#contract/operation.ts'
 import type { PartitionList } from '#contract/partition.ts'
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
-import type { Session } from '#contract/session.ts'
+import type { Session, SessionCode } from '#contract/session.ts'
 import type { RotateRequest } from '#contract/signing-key.ts'
 import type {
   Tenant,
@@ -119,7 +119,11 @@ export interface Client {
     usageDays(tenantId: string, query?: UsageDaysQuery, options?: CallOptions): Promise<UsageDays>
   }
   /** The caller, its tenant and its rights. */
-  readonly session: { get(options?: CallOptions): Promise<Session> }
+  readonly session: {
+    get(options?: CallOptions): Promise<Session>
+    /** A code for a link (`/#code=CODE`) that logs one browser in with the rights of this key, once, for 15 minutes. */
+    makeCode(options?: CallOptions): Promise<SessionCode>
+  }
   /** The limits of tenants; for operators. */
   readonly tiers: {
     get(name: string, options?: CallOptions): Promise<Tier>
@@ -207,7 +211,12 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
       usageDays: (id, query = {}, given) =>
         call({ path: tenants.pathOf(id, 'usage/days'), query, repeat: 'same' }, given),
     },
-    session: { get: (given) => get('/api/v1/session', given) },
+    session: {
+      get: (given) => get('/api/v1/session', given),
+      // A code of a lost answer is never used, and void after its time.
+      makeCode: (given) =>
+        call({ method: 'POST', path: '/api/v1/session/code', body: {}, repeat: 'same' }, given),
+    },
     tiers: { get: tiers.get, list: (given) => get(tiers.root, given), put: tiers.put },
     apiKeys: {
       create: (body, given) => call({ method: 'POST', path: apiKeys.root, body, repeat: 'once' }, given),

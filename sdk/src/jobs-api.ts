@@ -65,7 +65,7 @@ export interface JobsApi {
     query?: ExecutionListQuery,
     options?: CallOptions,
   ): List<ExecutionItem | SkippedSlot, ExecutionList>
-  /** The status of every slot, oldest first. */
+  /** The status of every slot, oldest first, or with `order: 'desc'` the latest first. */
   slots(jobId: string, query?: SlotListQuery, options?: CallOptions): List<SlotItem, SlotList>
   /** One sentence why it ran or did not. */
   why(jobId: string, query?: WhyQuery, options?: CallOptions): Promise<WhyReply>

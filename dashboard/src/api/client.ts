@@ -3,22 +3,16 @@
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
 import type { ApiRequest } from '../lib/api-request.ts'
 import { noteServerTime } from '../lib/now.ts'
-import { createStore, keep, readKept } from '../lib/store.ts'
+import { createStore } from '../lib/store.ts'
 
 export const apiBase = '/api/v1'
 const clientHeaders = { 'X-Carillon-Client': 'dashboard' }
-const tenantKey = 'carillon.tenant'
 const requestMsMax = 30_000
 
-/** The tenant that an operator acts for; null: the one of the session. */
-export const chosenTenant = createStore<string | null>(readKept(tenantKey))
+/** The tenant that an operator acts for; null: the one of the session. It is in the address: api/tenant.ts. */
+export const chosenTenant = createStore<string | null>(null)
 /** Counts the answers that said: not logged in. */
 export const loggedOut = createStore(0)
-
-export function chooseTenant(tenantId: string | null): void {
-  keep(tenantKey, tenantId)
-  chosenTenant.set(tenantId)
-}
 
 export class ApiProblem extends Error {
   readonly status: number
@@ -44,12 +38,11 @@ export interface RequestOptions {
   /** The version that the change is based on; another one in the meantime is 412. */
   ifMatch?: number
   signal?: AbortSignal
-  /** For operators: another tenant than the chosen one. */
-  tenantId?: string
+  /** For operators: another tenant than the chosen one; null: that of the session. */
+  tenantId?: string | null
 }
 
-export function apiHeaders(): Record<string, string> {
-  const tenantId = chosenTenant.get()
+export function apiHeaders(tenantId: string | null = chosenTenant.get()): Record<string, string> {
   return { ...clientHeaders, ...(tenantId !== null && { 'X-Tenant-ID': tenantId }) }
 }
 
@@ -72,8 +65,7 @@ export async function request<Reply>(
     method,
     credentials: 'same-origin',
     headers: {
-      ...apiHeaders(),
-      ...(tenantId !== undefined && { 'X-Tenant-ID': tenantId }),
+      ...(tenantId === undefined ? apiHeaders() : apiHeaders(tenantId)),
       Accept: 'application/json',
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
       ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),

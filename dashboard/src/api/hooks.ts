@@ -40,8 +40,8 @@ export interface GetOptions {
   everyMs?: number
   /** While another query is loading the old answer stays. */
   keep?: boolean
-  /** For operators: another tenant than the chosen one. */
-  tenantId?: string
+  /** For operators: another tenant than the chosen one; null: that of the session. */
+  tenantId?: string | null
 }
 
 /** `GET path`; its key is [path, query], so `useInvalidate` finds it by the beginning of the path. */
@@ -86,6 +86,7 @@ export function useList<Item>(path: string, name: string, options: GetOptions = 
     [found.data, name],
   )
   const first = found.data?.pages[0]?.['pagination'] as Pagination | undefined
+  const last = found.data?.pages.at(-1)?.['pagination'] as Pagination | undefined
   return {
     items,
     total: first?.total ?? null,
@@ -94,6 +95,8 @@ export function useList<Item>(path: string, name: string, options: GetOptions = 
     isFetchingMore: found.isFetchingNextPage,
     error: found.error,
     hasMore: found.hasNextPage,
+    /** Whether the last page was read. */
+    isComplete: last !== undefined && last.next_cursor === null,
     fetchMore: useCallback(() => void found.fetchNextPage(), [found.fetchNextPage]),
     /** From the first page on. */
     refetch: restart,

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { formatExact, type TimeMode } from '../lib/format.ts'
+import { type Clock, clockOf, formatExact } from '../lib/format.ts'
 import { readColour, useThemeName } from '../lib/media.ts'
 import { timeMode } from '../lib/preferences.ts'
 import { useStore } from '../lib/store.ts'
@@ -12,7 +12,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
   const { times, series, kind, unit, height, format = String } = props
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<UPlot | null>(null)
-  const mode = useStore(timeMode)
+  const clock = clockOf(useStore(timeMode))
   const themeName = useThemeName()
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
   const latest = useRef({ series, format, times })
@@ -36,7 +36,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
       width: element.clientWidth || 300,
       height,
       tzDate: (seconds) =>
-        mode === 'UTC' ? UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') : new Date(seconds * 1_000),
+        clock === 'UTC' ? UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') : new Date(seconds * 1_000),
       cursor: { y: false, drag: { x: false, y: false } },
       legend: { live: true },
       scales: {
@@ -48,12 +48,12 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
           ...axis,
           space: 70,
           size: 30,
-          values: (_plot, values, _axis, _space, step) => timeLabels(values, step, mode),
+          values: (_plot, values, _axis, _space, step) => timeLabels(values, step, clock),
         },
         { ...axis, size: 54, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
       ],
       series: [
-        { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, mode)[0]!) },
+        { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, clock)[0]!) },
         ...latest.current.series.map((one, index) => {
           const colour = readColour(one.colour)
           return {
@@ -76,7 +76,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
       made.destroy()
       plot.current = null
     }
-  }, [kind, unit, height, mode, themeName, shape])
+  }, [kind, unit, height, clock, themeName, shape])
 
   useEffect(() => plot.current?.setData(dataOf(kind, times, series)), [kind, times, series])
   return <div ref={box} className="chart-canvas" style={{ minHeight: height }} />
@@ -94,9 +94,9 @@ function widened(
 }
 
 /** The time of day, or the day where ticks are days. */
-function timeLabels(values: readonly number[], stepSeconds: number, mode: TimeMode): string[] {
+function timeLabels(values: readonly number[], stepSeconds: number, clock: Clock): string[] {
   return values.map((seconds) => {
-    const exact = formatExact(seconds * 1_000, mode === 'UTC' ? 'UTC' : 'local')
+    const exact = formatExact(seconds * 1_000, clock)
     if (stepSeconds >= 86_400) return exact.slice(5, 10)
     return stepSeconds < 60 ? `${exact.slice(11, 19)}` : exact.slice(11, 16)
   })

@@ -1,5 +1,8 @@
 // A chart over time. The drawing code is loaded when the first one is shown.
 import { lazy, Suspense } from 'react'
+import { clockOf, zoneName } from '../lib/format.ts'
+import { timeMode } from '../lib/preferences.ts'
+import { useStore } from '../lib/store.ts'
 
 export interface ChartSeries {
   label: string
@@ -27,9 +30,12 @@ const ChartCanvas = lazy(() =>
 )
 
 export function Chart(props: ChartProps) {
-  const { label, height = 160 } = props
+  const { label, height = 160, times } = props
+  const clock = clockOf(useStore(timeMode))
+  const zone = zoneName(clock, (times.at(-1) ?? 0) * 1_000)
   return (
     <figure className="chart" aria-label={label}>
+      <figcaption className="chart-zone dim">Times in {zone}</figcaption>
       <Suspense fallback={<div style={{ height }} />}>
         <ChartCanvas {...props} height={height} />
       </Suspense>

@@ -33,7 +33,7 @@ function Field(props: FieldProps & { children(given: Given): ReactNode }) {
   const errors = useContext(FieldErrors)
   const error = props.error ?? (pointer === undefined ? null : errorAt(errors, pointer))
   const id = useId()
-  const said = error || hint
+  const said = inWords(label, error) || hint
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
@@ -52,6 +52,18 @@ function Field(props: FieldProps & { children(given: Given): ReactNode }) {
         </p>
       )}
     </div>
+  )
+}
+
+/** A refusal of the server begins with a verb: its subject is the field. */
+function inWords(label: ReactNode, error: string | null): ReactNode {
+  const isBare = error !== null && /^(is|must|has|cannot|needs) /.test(error)
+  return isBare ? (
+    <>
+      {label} {error}
+    </>
+  ) : (
+    error
   )
 }
 

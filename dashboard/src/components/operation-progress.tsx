@@ -1,9 +1,12 @@
-// How far an operation is, from the live stream and by asking; it can be ended.
+// The progress of an operation, from the live stream and by asking; it can be ended.
 import type { Operation } from '@carillon/contract/operation.ts'
+import type { Pagination } from '@carillon/contract/pagination.ts'
+import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { api } from '../api/client.ts'
 import { useGet, useInvalidate } from '../api/hooks.ts'
 import { formatCount, words } from '../lib/format.ts'
+import { redriveOutcome, redriveStatus, redriveText } from '../lib/redrive-outcome.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './page.tsx'
 import { Status } from './status.tsx'
@@ -29,10 +32,15 @@ export function OperationProgress({ operationId, invalidates, onDismiss }: Opera
   const total = Math.max(progress.total, progress.done + progress.skipped)
   return (
     <section className="operation" aria-label={`Operation: ${kind}`}>
-      <Status status={status} label={`${words(kind)} ${words(status)}`} />
+      {kind === 'redrive' && !isRunning ? (
+        <RedriveOutcomeText operation={found.data} />
+      ) : (
+        <Status status={status} label={`${words(kind)} ${words(status)}`} />
+      )}
       <progress max={Math.max(1, total)} value={progress.done + progress.skipped} aria-label="Progress" />
       <span className="number">
-        {formatCount(progress.done)} of {formatCount(total, progress.total_capped)} done
+        {formatCount(progress.done)} of {formatCount(total, progress.total_capped)}{' '}
+        {kind === 'redrive' ? 'sent again' : 'done'}
         {progress.skipped > 0 && `, ${formatCount(progress.skipped)} left alone`}
       </span>
       {error !== null && <span className="field-error">{error}</span>}
@@ -44,5 +52,36 @@ export function OperationProgress({ operationId, invalidates, onDismiss }: Opera
         </Button>
       )}
     </section>
+  )
+}
+
+interface Redriven {
+  executions: { execution_id: string; status: string }[]
+  pagination: Pagination
+}
+
+const pageMax = 200
+
+/** A redrive is a success when its executions succeed, and not when all were sent. */
+function RedriveOutcomeText({ operation }: { operation: Operation }) {
+  const { job_id: jobId } = operation.filter as { job_id?: string }
+  const filter = { kind: 'redrive', ...(jobId !== undefined && { job_id: jobId }) }
+  const found = useGet<Redriven>('/executions', { query: { ...filter, limit: pageMax }, everyMs: 2_000 })
+  const { executions = [], pagination } = found.data ?? {}
+  const outcome =
+    pagination === undefined
+      ? null
+      : redriveOutcome(operation, executions, pagination.next_cursor === null || executions.length < pageMax)
+  return (
+    <>
+      {outcome === null ? (
+        <Status status={operation.status} label={`redrive ${words(operation.status)}`} />
+      ) : (
+        <Status status={redriveStatus(outcome)} label={redriveText(outcome)} />
+      )}
+      <Link to="/executions" search={filter as never}>
+        View them
+      </Link>
+    </>
   )
 }

@@ -1,9 +1,11 @@
 // The frame of a screen, its cards, and its messages for no data, loading and errors.
+import { helpForPeople } from '@carillon/contract/help-for-people.ts'
 import { type ReactNode, useEffect } from 'react'
 import { ApiProblem } from '../api/client.ts'
 import { Button } from './button.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { Icon } from './icon.tsx'
+import { Sentence } from './sentence.tsx'
 
 interface PageProps {
   title: string
@@ -140,21 +142,25 @@ export function Loading({ label = 'Loading' }: { label?: string }) {
 
 export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const problem = error instanceof ApiProblem ? error : null
+  const help = helpForPeople(problem?.help ?? '')
   return (
     <div className="error-box" role="alert">
       <p>
-        <Icon name="warn" /> <strong>{error instanceof Error ? error.message : String(error)}</strong>
+        <Icon name="warn" />{' '}
+        <strong>
+          <Sentence text={withoutMarks(error instanceof Error ? error.message : String(error))} />
+        </strong>
       </p>
       {problem !== null && problem.fields.length > 0 && (
         <ul>
           {problem.fields.map((field) => (
             <li key={`${field.pointer} ${field.detail}`}>
-              <code>{field.pointer}</code> {field.detail}
+              <code>{field.pointer}</code> <Sentence text={field.detail} />
             </li>
           ))}
         </ul>
       )}
-      {problem !== null && problem.help !== '' && <p>{problem.help}</p>}
+      {help !== '' && <p>{help}</p>}
       {problem !== null && problem.code !== 'UNKNOWN' && <p className="dim">{problem.code}</p>}
       {onRetry !== undefined && (
         <Button icon="retry" onClick={onRetry}>
@@ -163,4 +169,9 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
       )}
     </div>
   )
+}
+
+/** Code stands between backticks in texts of the API, which are no signs for people. */
+function withoutMarks(text: string): string {
+  return text.replaceAll('`', '')
 }

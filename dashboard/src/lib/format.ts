@@ -54,11 +54,25 @@ export function formatTime(instant: string | number, mode: TimeMode, nowMs: numb
   const at = new Date(instant)
   if (Number.isNaN(at.getTime())) return String(instant)
   if (mode === 'relative') return formatRelative(at.getTime(), nowMs)
-  return formatInstant(at, mode, nowMs)
+  return `${formatClock(at, mode, nowMs)}${mode === 'UTC' ? 'Z' : ''}`
+}
+
+export type Clock = 'local' | 'UTC'
+
+/** The clock of absolute times. Beside relative times it is the local one. */
+export function clockOf(mode: TimeMode): Clock {
+  return mode === 'UTC' ? 'UTC' : 'local'
+}
+
+/** "CET" or "UTC": the zone of the clock at that time. */
+export function zoneName(clock: Clock, atMs: number): string {
+  if (clock === 'UTC') return 'UTC'
+  const zone = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' })
+  return zone.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value ?? 'local'
 }
 
 /** The full form, for titles: date, time to the millisecond, and the zone. */
-export function formatExact(instant: string | number, mode: TimeMode): string {
+export function formatExact(instant: string | number, mode: Clock): string {
   const at = new Date(instant)
   if (Number.isNaN(at.getTime())) return String(instant)
   if (mode === 'local') {
@@ -72,15 +86,15 @@ export function formatExact(instant: string | number, mode: TimeMode): string {
   return `${text.slice(0, 10)} ${text.slice(11, 23)} UTC`
 }
 
-function formatInstant(at: Date, mode: 'local' | 'UTC', nowMs: number): string {
-  const shiftMs = mode === 'local' ? -at.getTimezoneOffset() * minuteMs : 0
+/** The time of day without its zone, with the date where that is another day. */
+export function formatClock(at: Date, clock: Clock, nowMs: number): string {
+  const shiftMs = clock === 'local' ? -at.getTimezoneOffset() * minuteMs : 0
   const text = new Date(at.getTime() + shiftMs).toISOString()
   const today = new Date(nowMs + shiftMs).toISOString()
-  const clock = text.slice(11, 19)
-  const zone = mode === 'UTC' ? 'Z' : ''
-  if (text.slice(0, 10) === today.slice(0, 10)) return `${clock}${zone}`
+  const time = text.slice(11, 19)
+  if (text.slice(0, 10) === today.slice(0, 10)) return time
   const date = text.slice(0, 4) === today.slice(0, 4) ? text.slice(5, 10) : text.slice(0, 10)
-  return `${date} ${clock}${zone}`
+  return `${date} ${time}`
 }
 
 export function formatRelative(atMs: number, nowMs: number): string {

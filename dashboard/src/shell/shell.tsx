@@ -1,8 +1,9 @@
 // The frame around every screen: rail or bar, tenant, freshness, how times and colours are shown, palette and keys.
 import type { Session } from '@carillon/contract/session.ts'
-import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router'
 import { Suspense, useEffect, useState } from 'react'
 import { logOut } from '../api/session.ts'
+import { tenantParameter } from '../api/tenant.ts'
 import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Icon } from '../components/icon.tsx'
@@ -16,11 +17,13 @@ import { Freshness } from './freshness.tsx'
 import { KeySheet } from './key-sheet.tsx'
 import { Palette } from './palette.tsx'
 import { ThemeSwitch, TimeSwitch } from './switches.tsx'
-import { TenantSwitch } from './tenant-switch.tsx'
+import { TenantInAddress, TenantSwitch } from './tenant-switch.tsx'
 
 export function Shell({ session }: { session: Session }) {
   const [open, setOpen] = useState<'palette' | 'keys' | 'more' | null>(null)
   const isPhone = useIsPhone()
+  // A screen of another tenant begins anew.
+  const tenant = String((useSearch({ strict: false }) as Record<string, unknown>)[tenantParameter] ?? '')
   useEffect(startLive, [])
   useEffect(startKeys, [])
   useKey('mod+k', 'Go to a screen, a job or an id', () => setOpen('palette'))
@@ -29,6 +32,7 @@ export function Shell({ session }: { session: Session }) {
   const close = () => setOpen(null)
   return (
     <div className="shell">
+      <TenantInAddress session={session} />
       <a className="skip-link" href="#main">
         Skip to the content
       </a>
@@ -56,7 +60,7 @@ export function Shell({ session }: { session: Session }) {
         </header>
         <main id="main" tabIndex={-1}>
           <Suspense fallback={<Loading />}>
-            <Outlet />
+            <Outlet key={tenant} />
           </Suspense>
         </main>
       </div>

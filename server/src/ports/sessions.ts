@@ -9,6 +9,7 @@ export interface Sessions {
   find(hash: Uint8Array): Promise<FoundSession | null>
   /** Again: nothing happens. */
   close(hash: Uint8Array): Promise<void>
+  /** A key has at most `codesMax`: the oldest is void when a further one is made. */
   addCode(code: NewCode): Promise<void>
   /** Its owner, to one caller only; null when it was used, has expired or never was. */
   useCode(hash: Uint8Array): Promise<Uint8Array | null>

@@ -136,7 +136,7 @@ const elsewhere: Record<string, readonly string[]> = {
     'moveFeed',
   ],
   'a way in: who got no answer logs in once more, or asks for another link, and what was made in vain ends by itself':
-    ['deleteSession', 'endOldestSessions', 'insertCode', 'insertSession', 'useCode'],
+    ['deleteOldestCodes', 'deleteSession', 'endOldestSessions', 'insertCode', 'insertSession', 'useCode'],
   'the demo world: who was cut short clears what there is of it and begins anew': [
     'ageJobs',
     'clearPast',

@@ -1,5 +1,5 @@
 // Sessions in memory.
-import { sessionsMax } from '../../src/domain/access/session.ts'
+import { codesMax, sessionsMax } from '../../src/domain/access/session.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { FoundSession, NewCode, NewSession, Sessions } from '../../src/ports/sessions.ts'
 import type { MemoryStore } from './store.ts'
@@ -32,6 +32,9 @@ export class MemorySessions implements Sessions {
 
   async addCode({ hash, keyHash, forMs }: NewCode): Promise<void> {
     this.#codes.set(hash.toHex(), { keyHash, expiresAt: this.#in(forMs) })
+    const key = keyHash.toHex()
+    const own = [...this.#codes].filter(([, code]) => code.keyHash.toHex() === key)
+    for (const [oldest] of own.slice(0, Math.max(0, own.length - codesMax))) this.#codes.delete(oldest)
   }
 
   async useCode(hash: Uint8Array): Promise<Uint8Array | null> {

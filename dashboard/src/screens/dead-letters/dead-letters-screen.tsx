@@ -14,6 +14,7 @@ import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { type Filters, useFilters, useQueryOf } from '../../lib/filters.ts'
 import { formatCount, shortId, words } from '../../lib/format.ts'
+import { foundText } from '../../lib/found-text.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { DayFilters, JobFilter } from '../executions/more-filters.tsx'
 import { Clusters } from './clusters.tsx'
@@ -75,7 +76,7 @@ export function DeadLettersScreen() {
       <div className="letters-head">
         <h2>Letters</h2>
         <span className="dim">
-          {list.total !== null && `${formatCount(list.total, list.totalCapped)} found, newest first`}
+          {list.total !== null && `${foundText({ ...list, loaded: list.items.length })}, newest first`}
         </span>
         {may && list.items.length > 0 && (
           <Button
@@ -173,7 +174,12 @@ function LastError({ letter }: { letter: DeadLetter }) {
   return <DimText text={text} />
 }
 
-const example = `{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "ECHO?status=503" } }`
+const example = {
+  name: 'in vain',
+  schedule: { type: 'IMMEDIATE' },
+  retry_policy: { max_retries: 0 },
+  execution: { callback_url: 'ECHO?status=503' },
+}
 
 function NoLetters({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No dead letter matches.">Take a filter away.</Empty>

@@ -29,7 +29,7 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
       verb={total === 0 ? 'Redrive' : `Redrive ${formatCount(total, total_capped)}`}
       apiRequest={{ method: 'POST', path, body, ...(cli !== undefined && { cli }) }}
       disabled={total === 0 || rate === null}
-      done="The redrive is under way."
+      done="Redrive started."
       onDone={onStarted}
       onClose={onClose}
       invalidates={['/dead-letters']}

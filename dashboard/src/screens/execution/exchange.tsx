@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
 import { Select } from '../../components/field.tsx'
 import { Card, Facts } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { formatBytes, formatDuration, shortId } from '../../lib/format.ts'
 
@@ -101,7 +102,7 @@ export function ResponseCard({ execution }: { execution: Execution }) {
       {error !== null && (
         <div className="error-box">
           <p>
-            <strong>{error.type}</strong> {error.message}
+            <strong>{error.type}</strong> <Sentence text={error.message} />
           </p>
         </div>
       )}

@@ -2,6 +2,7 @@
 import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
 import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
+import { linkTo } from '../../api/tenant.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { useOpenExecution } from '../../components/links.tsx'
@@ -20,7 +21,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
   return (
     <>
       <Neighbours execution={execution} />
-      <CopyButton text={`${location.origin}/executions/${id}`}>Copy link</CopyButton>
+      <CopyButton text={linkTo(`/executions/${id}`)}>Copy link</CopyButton>
       {may && isEnded && status !== 'SKIPPED' && (
         <>
           <ConfirmAction<RetryReply>

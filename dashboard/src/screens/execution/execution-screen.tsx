@@ -7,7 +7,9 @@ import { useGet } from '../../api/hooks.ts'
 import { CopyButton } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
 import { ExecutionLink, GraphRunLink, JobLink } from '../../components/links.tsx'
+import { OtherTenant } from '../../components/other-tenant.tsx'
 import { Card, Facts, Page, Waiting } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { shortId, words } from '../../lib/format.ts'
@@ -43,6 +45,7 @@ export function ExecutionScreen() {
     return (
       <Page title="Execution">
         <Waiting found={found} canRetry />
+        <OtherTenant path={path} error={found.error} noun="execution" />
       </Page>
     )
   }
@@ -94,9 +97,8 @@ function WhyLine({ execution }: { execution: Execution }) {
   })
   const more = isPending && why.data?.status === 'PENDING' ? ` ${why.data.answer}` : ''
   return (
-    <span className="why-line" data-testid="why">
-      {whyLine(execution, now)}
-      {more}
+    <span className="execution-why" data-testid="why">
+      <Sentence text={whyLine(execution, now) + more} />
     </span>
   )
 }

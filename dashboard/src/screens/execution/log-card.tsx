@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { CopyButton } from '../../components/button.tsx'
 import { Check } from '../../components/field.tsx'
 import { Card, ErrorBox, Loading } from '../../components/page.tsx'
-import { formatCount, formatExact, plural } from '../../lib/format.ts'
+import { clockOf, formatCount, formatExact, plural, zoneName } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { timeMode } from '../../lib/preferences.ts'
 import { useStore } from '../../lib/store.ts'
@@ -25,10 +25,13 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
     text.trim() === ''
       ? plural(lines.length, 'line')
       : `${formatCount(found.length)} of ${plural(lines.length, 'line')}`
+  const clock = clockOf(useStore(timeMode))
+  const zone = zoneName(clock, lines.length === 0 ? 0 : Date.parse(lines[0]!.at))
+  const counted = lines.length >= linesMax ? `the latest ${count}` : count
   return (
     <Card
       title="Log"
-      aside={<span className="dim">{lines.length >= linesMax ? `the latest ${count}` : count}</span>}
+      aside={<span className="dim">{lines.length === 0 ? counted : `${counted}, times in ${zone}`}</span>}
     >
       <div className="log-tools">
         <input
@@ -79,7 +82,7 @@ interface LogLinesProps {
 
 function LogLines({ lines, isWrapped, isFollowed, onLeave }: LogLinesProps) {
   const box = useRef<HTMLDivElement>(null)
-  const mode = useStore(timeMode)
+  const clock = clockOf(useStore(timeMode))
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
@@ -112,9 +115,7 @@ function LogLines({ lines, isWrapped, isFollowed, onLeave }: LogLinesProps) {
               className={`log-line log-${line.level}`}
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <span className="log-at">
-                {formatExact(line.at, mode === 'local' ? 'local' : 'UTC').slice(11, 23)}
-              </span>
+              <span className="log-at">{formatExact(line.at, clock).slice(11, 23)}</span>
               <span className="log-level">
                 {line.attempt_number} {line.level}
               </span>

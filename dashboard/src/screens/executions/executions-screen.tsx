@@ -12,6 +12,7 @@ import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount, words } from '../../lib/format.ts'
+import { foundText } from '../../lib/found-text.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLive } from '../../live/hooks.ts'
 import { withEvent } from '../../live/told-execution.ts'
@@ -30,11 +31,12 @@ export function ExecutionsScreen() {
   const { rows, fresh, refresh } = useLiveRows(list, query)
   const longestMs = rows.reduce((most, row) => Math.max(most, row.duration_ms ?? 0), 0)
   const columns = useMemo(() => columnsOf(longestMs), [longestMs])
-  const total = list.total === null ? '' : `${formatCount(list.total, list.totalCapped)} found`
   return (
     <Page
       title="Executions"
-      lead={<Found total={total} fresh={fresh} onShow={refresh} />}
+      lead={
+        <Found total={foundText({ ...list, loaded: list.items.length })} fresh={fresh} onShow={refresh} />
+      }
       actions={<BulkActions query={query} />}
     >
       <FilterBar names={filterNames}>

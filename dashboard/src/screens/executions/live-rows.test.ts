@@ -40,6 +40,15 @@ test('one that is older than the list, or does not match it, is not new', () => 
   assert.equal(takeLiveRows(noLiveRows, [told('d')], failedOnly).fresh.size, 0)
 })
 
+test('under a search nothing counts as new: whether it matches, an event does not tell', () => {
+  for (const name of ['q', 'tag', 'kind', 'dead_letter', 'worker_id', 'end_date']) {
+    const searched = { ...seen, query: { [name]: 'Garamond' } }
+    assert.equal(takeLiveRows(noLiveRows, [told('c')], searched).fresh.size, 0, name)
+  }
+  const recent = { ...seen, query: { start_date: '2026-11-17T12:00:00Z', status: 'RUNNING' } }
+  assert.equal(takeLiveRows(noLiveRows, [told('c')], recent).fresh.size, 1)
+})
+
 test('the number of rows held back is limited', () => {
   const many = Array.from({ length: freshMax + 50 }, (_, index) => told(`n${index}`))
   assert.equal(takeLiveRows(noLiveRows, many, seen).fresh.size, freshMax)

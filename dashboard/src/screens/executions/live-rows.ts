@@ -18,7 +18,7 @@ export interface Seen {
   ids: ReadonlySet<string>
   /** The id of the first row, which tells when it was made; null: there is none. */
   newest: string | null
-  /** Conditions that can be checked on an event; the server judges the others. */
+  /** With a condition that only the server can judge, nothing counts as new. */
   query: Readonly<Record<string, string>>
 }
 
@@ -39,8 +39,12 @@ function isNewer(item: LiveExecution, { newest }: Seen): boolean {
   return newest === null || item.execution_id > newest
 }
 
+/** Conditions that an event can be held against. A range of time ends now, so a new execution is in it. */
+const judged: readonly string[] = ['status', 'job_id', 'error_type', 'start_date']
+
 function matches(item: LiveExecution, query: Seen['query']): boolean {
   return (
+    Object.keys(query).every((name) => judged.includes(name)) &&
     (query['status'] === undefined || query['status'] === item.status) &&
     (query['job_id'] === undefined || query['job_id'] === item.job_id) &&
     (query['error_type'] === undefined || query['error_type'] === item.error_type)

@@ -4,6 +4,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
+import { OtherTenant } from '../../components/other-tenant.tsx'
 import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
@@ -34,6 +35,11 @@ export function GraphRunScreen() {
     return (
       <Page title="Graph run">
         <Waiting found={found} />
+        <OtherTenant
+          path={`/graph-runs/${encodeURIComponent(graphRunId)}`}
+          error={found.error}
+          noun="graph run"
+        />
       </Page>
     )
   }

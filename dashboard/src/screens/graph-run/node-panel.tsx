@@ -2,9 +2,10 @@
 import { Button } from '../../components/button.tsx'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Facts } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Elapsed, Time } from '../../components/time.tsx'
-import { plural, shortId } from '../../lib/format.ts'
+import { plural, shortId, words } from '../../lib/format.ts'
 import { childrenOf, isResumeStart, type RunNode, reachedFrom } from './run-nodes.ts'
 
 interface NodePanelProps {
@@ -41,7 +42,11 @@ export function NodePanel({ node, nodes, again, isOver, onSelect, onClose }: Nod
           <span className="dim"> outside the run: it counts by its latest execution before</span>
         )}
       </p>
-      {node.skip_reason !== null && <p>{node.skip_message ?? skipTexts[node.skip_reason]}</p>}
+      {node.skip_reason !== null && (
+        <p>
+          <Sentence text={node.skip_message ?? skipTexts[node.skip_reason] ?? words(node.skip_reason)} />
+        </p>
+      )}
       {node.error !== null && (
         <p className="node-error">
           <strong>{node.error.type}</strong> {node.error.message}

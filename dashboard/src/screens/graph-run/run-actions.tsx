@@ -2,6 +2,7 @@
 import type { GraphRun, GraphRunCancelReply, GraphRunResumeReply } from '@carillon/contract/graph-run.ts'
 import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
+import { linkTo } from '../../api/tenant.ts'
 import { useDryRun } from '../../components/bulk.tsx'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
@@ -29,7 +30,7 @@ export function RunActions({ run, nodes, again }: RunActionsProps) {
   const start = node !== undefined && isResumeStart(node) ? node : null
   return (
     <>
-      <CopyButton text={`${location.origin}/graphs/${runId}`}>Copy link</CopyButton>
+      <CopyButton text={linkTo(`/graphs/${runId}`)}>Copy link</CopyButton>
       {may && !isOver && (
         <ConfirmAction<GraphRunCancelReply>
           label="Cancel"

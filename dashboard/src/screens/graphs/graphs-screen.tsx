@@ -89,7 +89,11 @@ function RootsCell({ row }: { row: RunRow }) {
   )
 }
 
-const example = `{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "ECHO" } }`
+const example = {
+  name: 'load',
+  depends_on: [{ job_id: 'ID OF THE FIRST JOB' }],
+  execution: { callback_url: 'ECHO' },
+}
 
 function NoRuns({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No run matches.">Take a filter away, or look at a longer time.</Empty>

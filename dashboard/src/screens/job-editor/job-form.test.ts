@@ -124,6 +124,18 @@ test('an invalid field value is reported with the pointer of its field', () => {
   )
 })
 
+test('an address that is none is reported together with the other mistakes', () => {
+  for (const address of ['example.com/hook', 'not a url', 'ftp://example.com', 'http://']) {
+    const own = { ...blankJob.own, callback_url: address }
+    const { errors } = readForm({ ...blankJob, payload: '{', own })
+    assert.deepEqual(
+      errors.map(({ pointer }) => pointer),
+      ['/name', '/execution/payload', '/execution/callback_url'],
+      address,
+    )
+  }
+})
+
 test('a new job sends only fields that differ from the defaults', () => {
   const { request } = readForm({
     ...blankJob,

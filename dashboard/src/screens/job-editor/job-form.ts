@@ -127,6 +127,8 @@ export function readForm(form: JobForm): ReadJob {
     const wrong = (detail: string) => errors.push({ pointer: `/execution/${name}`, detail })
     const value = formatOf(field).read(form.own[name], wrong)
     if (field.isRequired && value === undefined) wrong(`${field.input.label} is missing.`)
+    else if (name === 'callback_url' && !isAddress(value))
+      wrong('A full address is needed, such as https://example.com/hook.')
     return [name, value] as const
   })
   const request: Record<string, unknown> = {
@@ -146,6 +148,11 @@ export function readForm(form: JobForm): ReadJob {
     if (value !== undefined) putAt(request, pointer, value)
   }
   return { request: said(Object.entries(request)) as unknown as JobRequest, errors }
+}
+
+/** The server judges the rest of it; without this the first refusal would come after all others are mended. */
+function isAddress(value: unknown): boolean {
+  return typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value)
 }
 
 /** A new job sends only fields that differ from the defaults. */

@@ -2,6 +2,7 @@
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { useMemo, useState } from 'react'
 import { Icon } from '../../components/icon.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Time } from '../../components/time.tsx'
 import { serverNow, useNow } from '../../lib/now.ts'
 import { dayMs } from '../../lib/units.ts'
@@ -52,7 +53,7 @@ function SlotList({ label, slots, zone }: { label: string; slots: Slots; zone: s
           {slot.notes.map((note) => (
             <span key={note.code} className="slot-note">
               <Icon name={note.code === 'HASHED' || note.code === 'JITTERED' ? 'clock' : 'warn'} />{' '}
-              {note.message}
+              <Sentence text={note.message} />
             </span>
           ))}
         </li>
@@ -93,7 +94,7 @@ export function Warnings({ warnings }: { warnings: readonly { code: string; mess
     <ul className="warnings" aria-label="Warnings">
       {warnings.map(({ code, message }) => (
         <li key={code}>
-          <Icon name="warn" /> {message}
+          <Icon name="warn" /> <Sentence text={message} />
         </li>
       ))}
     </ul>

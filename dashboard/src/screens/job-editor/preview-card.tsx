@@ -4,6 +4,7 @@ import type { SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { ApiProblem } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, ErrorBox, Loading } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import type { JobForm } from './job-form.ts'
 import { NextRuns, Warnings } from './next-runs.tsx'
 import { formOf, type ScheduleForm, scheduleOf } from './schedule-form.ts'
@@ -43,7 +44,9 @@ export function PreviewCard({ form, jobId, onChange }: PreviewProps) {
         )}
         {request !== null && preview !== undefined && (
           <>
-            <p className="preview-sentence">{preview.description}</p>
+            <p className="preview-sentence">
+              <Sentence text={preview.description} />
+            </p>
             <NextRuns preview={preview} request={request} />
             <Warnings warnings={preview.warnings} />
           </>

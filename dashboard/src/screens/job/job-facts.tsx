@@ -4,6 +4,7 @@ import { type FieldName, type FieldValues, fieldsOf } from '@carillon/contract/e
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { JsonBlock } from '../../components/code-block.tsx'
 import { Card, Facts } from '../../components/page.tsx'
+import { InstantInText } from '../../components/sentence.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatDuration, words } from '../../lib/format.ts'
 import { ScheduleText } from '../jobs/schedule-cell.tsx'
@@ -22,8 +23,8 @@ export function JobFacts({ job }: { job: JobDetails }) {
             Runs: <ScheduleText job={job} />,
             Expression: schedule?.cron_expression ?? schedule?.interval,
             Zone: schedule === null ? undefined : (schedule.timezone ?? 'UTC'),
-            'Not before': schedule?.start_at,
-            'Not after': schedule?.end_at,
+            'Not before': schedule?.start_at && <InstantInText at={schedule.start_at} />,
+            'Not after': schedule?.end_at && <InstantInText at={schedule.end_at} />,
             'Runs in all': runsText(schedule),
             'Not on': exclusionsText(schedule),
             'Skipped hour of a clock change': schedule?.dst_gap && words(schedule.dst_gap),

@@ -11,6 +11,7 @@ import { useGet } from '../../api/hooks.ts'
 import { Chart } from '../../components/chart.tsx'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Card, Empty, ErrorBox, PlainTable, Waiting } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Time } from '../../components/time.tsx'
 import { formatDuration, words } from '../../lib/format.ts'
@@ -37,8 +38,8 @@ export function WhyLine({ jobId }: { jobId: string }) {
   const found = useGet<WhyReply>(`/jobs/${jobId}/why`, { everyMs: 15_000, keep: true })
   if (found.data === undefined) return null
   return (
-    <p className="why-line">
-      {found.data.answer}{' '}
+    <p className="job-why">
+      <Sentence text={found.data.answer} />{' '}
       {found.data.execution_id !== undefined && (
         <ExecutionLink id={found.data.execution_id}>See it</ExecutionLink>
       )}
@@ -63,7 +64,9 @@ function NextRunsCard({ job }: { job: JobDetails }) {
       <Waiting found={{ ...found, isPending: request !== null && found.isPending }} />
       {request !== null && found.data !== undefined && (
         <>
-          <p>{found.data.description}</p>
+          <p>
+            <Sentence text={found.data.description} />
+          </p>
           <NextRuns preview={found.data} request={request} />
           <Warnings warnings={found.data.warnings} />
         </>

@@ -4,7 +4,9 @@ import { useParams } from '@tanstack/react-router'
 import { useRef } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
 import { useOperation } from '../../components/bulk.tsx'
+import { OtherTenant } from '../../components/other-tenant.tsx'
 import { Facts, Page, Waiting } from '../../components/page.tsx'
+import { InstantInText } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Duration, Time } from '../../components/time.tsx'
@@ -28,6 +30,7 @@ export function JobScreen() {
     return (
       <Page title="Job">
         <Waiting found={found} canRetry />
+        <OtherTenant path={`/jobs/${encodeURIComponent(jobId)}`} error={found.error} noun="job" />
       </Page>
     )
   }
@@ -81,7 +84,7 @@ function statFacts({ status, pause, schedule, stats }: JobDetails) {
       {pause.reason !== null && `: ${pause.reason}`}
       {pause.until !== null && (
         <>
-          , until <Time at={pause.until} />
+          , until <InstantInText at={pause.until} />
         </>
       )}
     </>

@@ -1,6 +1,6 @@
 // Every slot of the job and its status; why, in a sentence, for each.
 import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
-import { useId, useMemo, useState } from 'react'
+import { useCallback, useId, useMemo, useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -8,11 +8,15 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Select } from '../../components/field.tsx'
 import { ExecutionLink } from '../../components/links.tsx'
 import { Empty, Waiting } from '../../components/page.tsx'
+import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { words } from '../../lib/format.ts'
+import { withInstants } from '../../lib/instants.ts'
 import { serverNow } from '../../lib/now.ts'
+import { timeMode } from '../../lib/preferences.ts'
+import { useStore } from '../../lib/store.ts'
 import { hourMs } from '../../lib/units.ts'
 
 const ranges: Readonly<Record<string, { name: string; fromMs: number; toMs: number }>> = {
@@ -29,10 +33,14 @@ export function SlotLedger({ jobId }: { jobId: string }) {
   const query = useMemo(() => {
     const { fromMs, toMs } = ranges[name] ?? ranges['24h']!
     const now = serverNow()
-    return { from: new Date(now + fromMs).toISOString(), to: new Date(now + toMs).toISOString() }
+    const window = { from: new Date(now + fromMs).toISOString(), to: new Date(now + toMs).toISOString() }
+    // Nearest to now first, in the past as in the future.
+    return { ...window, order: toMs > 0 ? 'asc' : 'desc' }
   }, [name])
   const list = useList<SlotItem>(`/jobs/${jobId}/slots`, 'slots', { query })
   const [asked, setAsked] = useState<string | null>(null)
+  const textOf = useInstantText()
+  const columns = useMemo(() => columnsOf(textOf, setAsked), [textOf])
   const selectId = useId()
   return (
     <>
@@ -46,9 +54,9 @@ export function SlotLedger({ jobId }: { jobId: string }) {
         />
       </p>
       <DataTable
-        label="Slots, oldest first"
+        label="Slots"
         rows={list.items}
-        columns={columnsOf(setAsked)}
+        columns={columns}
         rowKey={(slot) => slot.scheduled_time}
         list={list}
         empty={<Empty title="No slot lies there.">Look at a longer time.</Empty>}
@@ -58,7 +66,7 @@ export function SlotLedger({ jobId }: { jobId: string }) {
   )
 }
 
-function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
+function columnsOf(textOf: (at: string) => string, ask: (at: string) => void): Column<SlotItem>[] {
   return [
     {
       header: 'Slot',
@@ -90,7 +98,7 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
       cell: (slot) => (
         <Button
           kind="quiet"
-          aria-label={`Why, at ${slot.scheduled_time}`}
+          aria-label={`Why, at ${textOf(slot.scheduled_time)}`}
           onClick={() => ask(slot.scheduled_time)}
         >
           Why?
@@ -100,12 +108,23 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
   ]
 }
 
+/** An instant as the person reads it, for titles and labels. */
+function useInstantText(): (at: string) => string {
+  const mode = useStore(timeMode)
+  return useCallback((at) => withInstants(at, mode, serverNow()), [mode])
+}
+
 function WhyDialog({ jobId, at, onClose }: { jobId: string; at: string; onClose(): void }) {
   const found = useGet<WhyReply>(`/jobs/${jobId}/why`, { query: { at } })
+  const textOf = useInstantText()
   return (
-    <Dialog title={`Why, at ${at}`} onClose={onClose}>
+    <Dialog title={`Why, at ${textOf(at)}`} onClose={onClose}>
       <Waiting found={found} />
-      {found.data !== undefined && <p>{found.data.answer}</p>}
+      {found.data !== undefined && (
+        <p>
+          <Sentence text={found.data.answer} />
+        </p>
+      )}
     </Dialog>
   )
 }

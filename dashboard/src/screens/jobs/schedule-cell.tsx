@@ -1,15 +1,24 @@
 // When a job runs, in words and with its zone; and how long until it does.
 import type { Job } from '@carillon/contract/job.ts'
+import { Sentence } from '../../components/sentence.tsx'
 import { formatDuration, formatExact } from '../../lib/format.ts'
-import { useNow } from '../../lib/now.ts'
+import { withInstants } from '../../lib/instants.ts'
+import { serverNow, useNow } from '../../lib/now.ts'
+import { timeMode } from '../../lib/preferences.ts'
+import { useStore } from '../../lib/store.ts'
 import { scheduleWords } from './schedule-words.ts'
 
 export function ScheduleText({ job }: { job: Pick<Job, 'schedule' | 'depends_on'> }) {
   const { words, isText, zone } = scheduleWords(job)
+  const mode = useStore(timeMode)
   const own = job.schedule?.cron_expression ?? job.schedule?.interval
   return (
-    <span title={[words, zone, isText ? undefined : own].filter(Boolean).join('\n')}>
-      {isText ? <code>{words}</code> : words}
+    <span
+      title={[withInstants(words, mode, serverNow()), zone, isText ? undefined : own]
+        .filter(Boolean)
+        .join('\n')}
+    >
+      {isText ? <code>{words}</code> : <Sentence text={words} />}
       {zone !== null && <span className="dim"> {zone}</span>}
     </span>
   )

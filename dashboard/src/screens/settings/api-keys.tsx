@@ -1,6 +1,7 @@
 // API keys: the scopes of each, since when, until when, whether somebody uses it; made here, and shown once.
 import type { ApiKey, CreatedApiKey } from '@carillon/contract/api-key.ts'
 import { useMemo, useState } from 'react'
+import { chosenTenant } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
 import type { Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -12,6 +13,7 @@ import { Check } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
+import { curlOf } from '../../lib/api-request.ts'
 import { serverNow } from '../../lib/now.ts'
 import { keyStateOf } from './key-form.ts'
 import { NewKeyDialog } from './new-key-dialog.tsx'
@@ -126,12 +128,13 @@ function MadeKey({ made, onClose }: { made: CreatedApiKey; onClose(): void }) {
   )
 }
 
+const example = { name: 'deploy', scopes: ['read', 'write'] }
+
 function NoKeys({ isOfOperators }: { isOfOperators: boolean }) {
   return (
     <Empty
       title={isOfOperators ? 'No keys of operators besides the first.' : 'No API keys yet.'}
-      code={`curl ${location.origin}/api/v1/api-keys -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' -d '{ "name": "deploy", "scopes": ["read", "write"] }'`}
+      code={curlOf({ method: 'POST', path: '/api-keys', body: example }, location.origin, chosenTenant.get())}
     >
       Give each program its own key, with only the scopes it needs:
     </Empty>

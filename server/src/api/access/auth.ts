@@ -119,7 +119,7 @@ export function checkTenant({ headers, caller }: FastifyRequest): void {
   throw new ApiError('TENANT_MISMATCH', 'X-Tenant-ID does not name the tenant of the API key.')
 }
 
-function readBearer(request: FastifyRequest): string {
+export function readBearer(request: FastifyRequest): string {
   const { authorization } = request.headers
   if (authorization === undefined) throw unauthenticated('The Authorization header is missing.')
   const [scheme, key, ...more] = authorization.split(' ')
@@ -132,9 +132,7 @@ function readBearer(request: FastifyRequest): string {
 export function requireWhole(key: string): void {
   if (isWholeApiKey(key)) return
   const ours = key.startsWith('crl_')
-  throw unauthenticated(
-    ours ? 'The API key is damaged: its checksum does not fit.' : 'The API key is not known.',
-  )
+  throw unauthenticated(ours ? 'This does not look like a complete API key.' : 'The API key is not known.')
 }
 
 function requireUsable(key: FoundKey, clock: Clock): FoundKey {

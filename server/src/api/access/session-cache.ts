@@ -1,8 +1,9 @@
 // Sessions as they were a moment ago, as keys are: one that was closed on another server ends here within 5 s, one that was
 // closed on this server at once.
 import { hashKey } from '../../domain/access/api-key.ts'
-import { formatSecret, sessionBytes, sessionMs } from '../../domain/access/session.ts'
+import { codeMs, formatSecret, sessionBytes, sessionMs } from '../../domain/access/session.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { FoundSession } from '../../ports/sessions.ts'
 import type { StorePorts } from '../../ports/store.ts'
 import type { World } from '../../ports/world.ts'
@@ -42,6 +43,14 @@ export class SessionCache {
     const cookie = formatSecret(this.#deps.random.bytes(sessionBytes))
     await this.#deps.sessions.open({ hash: hashKey(cookie), keyHash, forMs: sessionMs })
     return cookie
+  }
+
+  /** Returns a code that opens one session of the key. */
+  async makeCode(keyHash: Uint8Array): Promise<{ code: string; expiresAt: EpochMs }> {
+    const code = formatSecret(this.#deps.random.bytes(sessionBytes))
+    const expiresAt = epochMs(this.#deps.clock.databaseNow() + codeMs)
+    await this.#deps.sessions.addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
+    return { code, expiresAt }
   }
 
   async close(cookie: string): Promise<void> {

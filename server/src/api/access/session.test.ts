@@ -198,6 +198,25 @@ test('the code of a link opens one session for the operator, once', async (t) =>
   assert.equal(again.headers['set-cookie'], undefined)
 })
 
+test('a key makes a code that opens one session with the rights of that key', async (t) => {
+  const { call, tenantId, send, tryLogIn, logIn } = await setup(t)
+  const { headers } = await addKey(call, tenantId, { name: 'a person', scopes: ['read'] })
+  const made = await call('POST', '/session/code', undefined, headers)
+  assert.equal(made.statusCode, 201, made.body)
+  assert.equal(made.headers['cache-control'], 'no-store')
+  const { code, url } = made.json()
+  assert.equal(url, null)
+  const session = await logIn({ code })
+  const seen = (await send('GET', '/session', session)).json()
+  assert.deepEqual([seen.key_name, seen.scopes, seen.operator], ['a person', ['read'], false])
+  assertProblem(await tryLogIn({ code }), 'UNAUTHENTICATED')
+  // Of the session, for a further browser of the same person.
+  const second = await send('POST', '/session/code', session, {})
+  assert.equal((await tryLogIn({ code: second.json().code })).statusCode, 200)
+  assertProblem(await call('POST', '/session/code', { days: 3 }, headers), 'INVALID_REQUEST', '/days')
+  assertProblem(await call('POST', '/session/code', undefined, { authorization: '' }), 'UNAUTHENTICATED')
+})
+
 test('a code is good for fifteen minutes', async (t) => {
   const { world, tryLogIn, makeCode } = await setup(t)
   const [one, other] = [await makeCode('one'), await makeCode('other')]

@@ -1,12 +1,21 @@
 // /api/v1/session: log in with a key or the code of a one-time link, show the current identity, log out. A key is
 // received once and never sent back: the browser keeps a cookie that no script can read.
-import { Session, SessionRequest } from '@carillon/contract/session.ts'
-import type { FastifyInstance } from 'fastify'
+import { Session, SessionCode, SessionRequest } from '@carillon/contract/session.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
 import { sessionMs } from '../../domain/access/session.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { takeNoBody } from '../http/json-body.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
-import { noParameters, problemResponses, route } from '../http/route.ts'
-import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
+import { noFields, noParameters, problemResponses, route } from '../http/route.ts'
+import {
+  type AuthDeps,
+  type Caller,
+  identifyKeys,
+  readBearer,
+  requireWhole,
+  unauthenticated,
+} from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 import {
   readSessionCookie,
@@ -82,7 +91,27 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
   )
 }
 
-export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
+export function sessionRoutes(
+  app: FastifyInstance,
+  deps: Pick<AuthDeps, 'keyCache' | 'sessionCache' | 'cookieName' | 'publicUrl'>,
+): void {
+  const { sessionCache } = deps
+  app.post(
+    '/session/code',
+    route(tag, 'any', 'Make a one-time code that logs in', {
+      description:
+        'For links to the dashboard, as `carillon login-link` prints them: `/#code=CODE` logs in one browser within 15 minutes, with the rights of the key of this request. A key has at most 20 unused codes; a further one voids the oldest.',
+      body: noFields,
+      response: { 201: SessionCode },
+      options: { preValidation: takeNoBody },
+    }),
+    async (request, reply): Promise<SessionCode> => {
+      const { code, expiresAt } = await sessionCache.makeCode(await ownKeyHash(request, deps))
+      reply.code(201).header('cache-control', 'no-store')
+      return { code, expires_at: toRfc3339(expiresAt), url: deps.publicUrl }
+    },
+  )
+
   app.get(
     '/session',
     route(tag, 'any', 'The caller, its tenant and its rights', {
@@ -91,6 +120,18 @@ export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }
     }),
     ({ caller }) => toSession(deps.keyCache, caller),
   )
+}
+
+/** The hash of the key that the caller showed, or that its session stands for. */
+async function ownKeyHash(
+  request: FastifyRequest,
+  { sessionCache, cookieName }: Pick<AuthDeps, 'sessionCache' | 'cookieName'>,
+): Promise<Uint8Array> {
+  if (request.headers.authorization !== undefined) return hashKey(readBearer(request))
+  const cookie = await readSessionCookie(request, cookieName)
+  const keyHash = cookie === null ? null : await sessionCache.findKeyHash(cookie)
+  if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
+  return keyHash
 }
 
 async function keyHashOf(

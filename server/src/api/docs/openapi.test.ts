@@ -54,6 +54,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/partitions',
     '/api/v1/schedules/preview',
     '/api/v1/session',
+    '/api/v1/session/code',
     '/api/v1/signing-key',
     '/api/v1/signing-key/rotate',
     '/api/v1/sla',
@@ -102,7 +103,7 @@ test('the document says which bodies may be left out', async (t) => {
  * kept.
  */
 const asTheyAre =
-  /\/preview$|\/session$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//
+  /\/preview$|\/session(\/code)?$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//
 
 test('every write takes dry_run, every POST that makes something an idempotency key', async (t) => {
   const { get } = await setupApp(t)

@@ -15,6 +15,7 @@ type List =
   | 'dead_letters'
   | 'skips'
   | 'slots'
+  | 'latest_slots'
   | 'operations'
   | 'tenants'
   | 'api_keys'

@@ -10,8 +10,11 @@ export const sessionMs = 7 * dayMs
 /** Per key at a time. */
 export const sessionsMax = 100
 
-/** How long the link that a start prints may wait to be opened. */
+/** How long a one-time link may wait to be opened. */
 export const codeMs = 15 * minuteMs
+
+/** Per key: with a further one the oldest is void. */
+export const codesMax = 20
 
 export function formatSecret(random: Uint8Array): string {
   return Buffer.from(random).toString('base64url')

@@ -1,9 +1,9 @@
 // The owner of jobs, and the limits of its tier. A single-team installation has one tenant and never meets the word.
-import type { TenantStatus } from '@carillon/contract/constants.ts'
+import { DEFAULT_TENANT_ID, type TenantStatus } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
 /** The tenant that the operator key acts for. */
-export const defaultTenantId = '00000000-0000-7000-8000-000000000001'
+export const defaultTenantId = DEFAULT_TENANT_ID
 
 /** How long the hot history reaches at most: the longest retention of any tier. */
 export const historyDaysMax = 365

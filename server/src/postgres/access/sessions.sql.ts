@@ -31,6 +31,13 @@ export const insertCode = sql('insertCode')`
   INSERT INTO session_codes (hash, key_hash, expires_at)
   VALUES ($1, $2, clock_ms() + $3 * interval '1 millisecond')`
 
+/** Of a key that has more than it may, the oldest. The table is small: a key has few codes, for minutes. */
+export const deleteOldestCodes = sql('deleteOldestCodes')`
+  DELETE FROM session_codes
+  WHERE hash IN (
+    SELECT hash FROM session_codes WHERE key_hash = $1 ORDER BY expires_at DESC, hash DESC OFFSET $2
+  )`
+
 /** A second caller waits for the first and then finds nothing. */
 export const useCode = sql('useCode')`
   WITH used AS (

@@ -1,5 +1,5 @@
 // Sessions on PostgreSQL.
-import { sessionsMax } from '../../domain/access/session.ts'
+import { codesMax, sessionsMax } from '../../domain/access/session.ts'
 import type { FoundSession, NewCode, NewSession, Sessions } from '../../ports/sessions.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Transactions } from '../connection/database.ts'
@@ -28,6 +28,7 @@ export class PostgresSessions implements Sessions {
 
   async addCode({ hash, keyHash, forMs }: NewCode): Promise<void> {
     await this.#database.query(statements.insertCode, [hash, keyHash, forMs])
+    await this.#database.query(statements.deleteOldestCodes, [keyHash, codesMax])
   }
 
   async useCode(hash: Uint8Array): Promise<Uint8Array | null> {

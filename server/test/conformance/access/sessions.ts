@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { hashKey } from '../../../src/domain/access/api-key.ts'
-import { sessionsMax } from '../../../src/domain/access/session.ts'
+import { codesMax, sessionsMax } from '../../../src/domain/access/session.ts'
 import type { StoreScenario } from '../stores.ts'
 
 const keyHash = hashKey('the key')
@@ -60,6 +60,18 @@ export function testSessions(name: string, setup: (t: TestContext) => Promise<St
     )
     assert.equal(await sessions.useCode(hashKey('code')), null)
     assert.equal(await sessions.useCode(hashKey('never made')), null)
+  })
+
+  test(`${name}: of more codes than a key may have, the oldest is void`, async (t) => {
+    const { sessions, tick } = await setup(t)
+    await sessions.addCode({ hash: hashKey('other'), keyHash: otherKeyHash, forMs: 60_000 })
+    await sessions.addCode({ hash: hashKey('0'), keyHash, forMs: 60_000 })
+    await tick()
+    for (let n = 1; n <= codesMax; n++)
+      await sessions.addCode({ hash: hashKey(String(n)), keyHash, forMs: 60_000 })
+    assert.equal(await sessions.useCode(hashKey('0')), null)
+    for (const kept of ['1', String(codesMax), 'other'])
+      assert.notEqual(await sessions.useCode(hashKey(kept)), null, kept)
   })
 
   test(`${name}: a code that has expired gives nothing`, async (t) => {
