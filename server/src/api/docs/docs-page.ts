@@ -1,16 +1,12 @@
 // The API reference for people, made from the OpenAPI document on the server: it can be read without script, without
 // network and without a key. The script beside it only copies, filters and puts in the address of this server.
 import { ERRORS } from '@carillon/contract/errors.ts'
+import { type Group, groupsOf } from './docs-groups.ts'
+import { renderHeader } from './docs-header.ts'
 import type { Document } from './docs-page-document.ts'
 import { originMark } from './docs-page-example.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
-import { idOf, type PlacedOperation, renderCode, renderOperation } from './docs-page-operation.ts'
-
-interface Group {
-  name: string
-  description: string
-  operations: PlacedOperation[]
-}
+import { idOf, renderCode, renderOperation } from './docs-page-operation.ts'
 
 export function renderDocsPage(document: Document): string {
   const { title, version, description = '' } = document.info
@@ -28,10 +24,7 @@ export function renderDocsPage(document: Document): string {
 </head>
 <body>
 <a class="skip" href="#main">To the reference</a>
-<header>
-<a class="name" href="/docs">${title} <span>API ${version}</span></a>
-<button type="button" id="menu" aria-expanded="false" aria-controls="contents" hidden>Contents</button>
-</header>
+${renderHeader(`API ${version}`)}
 <nav id="contents" aria-label="Contents">
 <label id="filter-label" hidden>Filter <input type="search" id="filter" placeholder="path, field or word" autocomplete="off" spellcheck="false"></label>
 <ul class="top"><li><a href="/docs">All docs</a></li><li><a href="#start">First steps</a></li><li><a href="#conventions">Conventions</a></li><li><a href="#errors">Errors</a></li></ul>
@@ -57,24 +50,6 @@ ${renderErrors()}
 </body>
 </html>
 `.text
-}
-
-/** In the order of the document's tags; operations with a tag that is not among them come last. */
-function groupsOf(document: Document): Group[] {
-  const groups = new Map<string, Group>(
-    (document.tags ?? []).map(({ name, description = '' }) => [name, { name, description, operations: [] }]),
-  )
-  for (const [path, item] of Object.entries(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(item)) {
-      const name = operation.tags?.[0] ?? 'other'
-      if (!groups.has(name)) groups.set(name, { name, description: '', operations: [] })
-      const { operations } = groups.get(name)!
-      const same = operations.find((one) => one.path === path && one.summary === operation.summary)
-      if (same === undefined) operations.push({ ...operation, method, path, also: [] })
-      else same.also.push(method)
-    }
-  }
-  return [...groups.values()].filter(({ operations }) => operations.length > 0)
 }
 
 function renderMenu(group: Group): Html {

@@ -55,13 +55,45 @@ rules['fence'] = (tokens, at) => {
 
 export function renderMarkdown(text: string, { follow }: MarkdownOptions): RenderedMarkdown {
   const tokens = markdown.parse(text, {})
-  for (const token of tokens) {
+  for (const [at, token] of tokens.entries()) {
+    // A column without a name has no heading that a screen reader could read.
+    if (token.type === 'th_open' && tokens[at + 1]!.content === '') token.tag = tokens[at + 2]!.tag = 'td'
     if (token.children !== null) token.children = followLinks(token.children, follow)
     // A style of its own is refused by the policy of the page.
     if (token.tag === 'th' || token.tag === 'td') token.attrs = null
   }
   const headings = anchorHeadings(tokens)
   return { body: new Html(renderer.render(tokens, markdown.options)), headings }
+}
+
+/** A heading with the plain text up to the next heading, for the search. */
+export interface Passage extends Heading {
+  words: string
+}
+
+/** The passages of a page, in order, each with its code after its prose; text above the first heading is in none. */
+export function readPassages(text: string): Passage[] {
+  const tokens = markdown.parse(text, {})
+  const passages: Passage[] = []
+  const headings = anchorHeadings(tokens).values()
+  const code = new Map<Passage, string>()
+  let isHeading = false
+  for (const { type, children, content } of tokens) {
+    if (type === 'heading_open') {
+      passages.push({ ...headings.next().value!, words: '' })
+      isHeading = true
+    } else if (type === 'heading_close') isHeading = false
+    const last = passages.at(-1)
+    if (last === undefined || isHeading) continue
+    if (type === 'fence') code.set(last, `${code.get(last) ?? ''} ${squeezed(content)}`)
+    if (type === 'inline') last.words = `${last.words} ${squeezed(plainOf(children!))}`.trim()
+  }
+  for (const passage of passages) passage.words = `${passage.words}${code.get(passage) ?? ''}`.trim()
+  return passages
+}
+
+function squeezed(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** As GitHub makes it, so that a link to a heading works there and here. */
@@ -121,5 +153,5 @@ function linked(tokens: readonly Token[], target: string): Token[] {
 }
 
 function plainOf(tokens: readonly Token[]): string {
-  return tokens.map(({ content }) => content).join('')
+  return tokens.map(({ type, content }) => (type === 'softbreak' ? ' ' : content)).join('')
 }
