@@ -4,9 +4,10 @@ import { ERRORS } from '@carillon/contract/errors.ts'
 import { type Group, groupsOf } from './docs-groups.ts'
 import { renderHeader } from './docs-header.ts'
 import type { Document } from './docs-page-document.ts'
-import { originMark } from './docs-page-example.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
-import { idOf, renderCode, renderOperation } from './docs-page-operation.ts'
+import { examplesOf } from './docs-page-languages.ts'
+import { idOf, renderCode, renderLanguages, renderOperation } from './docs-page-operation.ts'
+import { type ExampleRequest, keyVariable, originMark } from './docs-page-request.ts'
 
 export function renderDocsPage(document: Document): string {
   const { title, version, description = '' } = document.info
@@ -60,32 +61,41 @@ function renderMenu(group: Group): Html {
   return html`<h2><a href="#${groupId(group)}">${capitalised(group.name)}</a></h2><ul>${items}</ul>`
 }
 
-const createFirst = `# where npm start keeps the key
-export CARILLON_KEY=$(cat .carillon/api-key)
+const keyHeader: ExampleRequest['headers'][0] = [
+  'Authorization',
+  [{ text: 'Bearer ' }, { variable: keyVariable }],
+]
 
-curl "${originMark}/api/v1/jobs" \\
-  -H "Authorization: Bearer $CARILLON_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{
-  "name": "hello",
-  "schedule": "every minute",
-  "execution": {
-    "callback_url": "${originMark}/echo",
-    "payload": { "hello": "world" }
-  }
-}'`
+const createFirst: ExampleRequest = {
+  method: 'POST',
+  url: [{ text: `${originMark}/api/v1/jobs` }],
+  headers: [keyHeader, ['Content-Type', [{ text: 'application/json' }]]],
+  body: {
+    json: {
+      name: 'hello',
+      schedule: 'every minute',
+      execution: { callback_url: `${originMark}/echo`, payload: { hello: 'world' } },
+    },
+  },
+  isStream: false,
+}
 
-const lookFirst = `# from the first answer
-export JOB_ID=…
-
-curl "${originMark}/api/v1/jobs/$JOB_ID/executions" \\
-  -H "Authorization: Bearer $CARILLON_KEY"`
+const lookFirst: ExampleRequest = {
+  method: 'GET',
+  url: [{ text: `${originMark}/api/v1/jobs/` }, { variable: 'JOB_ID' }, { text: '/executions' }],
+  headers: [keyHeader],
+  body: null,
+  isStream: false,
+}
 
 function renderStart(): Html {
   return html`<section class="operation" id="start"><div class="about"><h2>First steps</h2>
-<p>Create a job that calls <code>/echo</code> of this server once a minute, then look at what became of it. <code>npm start</code> prints the key and keeps it in its data directory.</p>
-<p>Commands on this page take the key from <code>$CARILLON_KEY</code> and ids from variables such as <code>$JOB_ID</code>, so they can be pasted as they are.</p></div>
-<div class="samples">${renderCode('Create a job', createFirst)}${renderCode('See its executions', lookFirst)}</div></section>`
+<p>Create a job that calls <code>/echo</code> of this server once a minute, then look at its executions. <code>npm start</code> prints the API key and keeps it in its data directory.</p>
+<p>Every example takes the key from <code>${keyVariable}</code> and ids from variables such as <code>JOB_ID</code>, so it can be pasted as it is. TypeScript needs Node 20 or newer; Python and Go need their standard library only.</p></div>
+<div class="samples">${renderCode('The key', `export ${keyVariable}=$(cat .carillon/api-key)`)}
+${renderLanguages(examplesOf(createFirst))}
+${renderCode('The job id, from the answer', 'export JOB_ID=…')}
+${renderLanguages(examplesOf(lookFirst))}</div></section>`
 }
 
 function renderConventions(): Html {

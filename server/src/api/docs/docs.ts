@@ -77,7 +77,7 @@ async function listPages(): Promise<Guide> {
     const markdown = pageOf(types.markdown, () => page.text)
     for (const name of markdownNamesOf(page)) found.set(`/docs/${name}.md`, markdown)
   }
-  const everyPage = ['guide.js', 'docs-search-rank.js', 'docs-search.js']
+  const everyPage = ['guide.js', 'docs-tabs.js', 'docs-search-rank.js', 'docs-search.js']
   const beside: [string, string, string[]][] = [
     ['/docs/page.css', types.css, ['docs-page.css', 'docs-search.css']],
     ['/docs/guide.css', types.css, ['guide.css']],

@@ -97,6 +97,24 @@ test('code is shown as it is, also when nobody closes it', () => {
   assert.match(render('```\nopen'), /<code class="language-text">open<\/code>/)
 })
 
+test('neighbouring blocks of code in different languages are variants, each under its name', () => {
+  const rendered = render('```sh\ncurl x\n```\n\n```python\nimport x\n```\n\nthen\n\n```sh\ny\n```')
+  assert.match(
+    rendered,
+    /^<div class="tabs"><div data-title="curl">.*<div data-title="Python">.*<\/div>\n<p>then/s,
+  )
+  assert.equal(rendered.match(/data-title/g)!.length, 2)
+  assert.match(
+    render('```ts Next.js\na\n```\n```ts Express\nb\n```'),
+    /data-title="Next.js".*data-title="Express"/s,
+  )
+})
+
+test('blocks of one language, and of no programming language, stay apart', () => {
+  for (const text of ['```sh\na\n```\n```sh\nb\n```', '```sh\na\n```\n```json\n{}\n```'])
+    assert.doesNotMatch(render(text), /data-title/)
+})
+
 test('a quote has blocks of its own', () => {
   assert.equal(
     render('> **State:** it fires\n> - one'),

@@ -3,6 +3,7 @@
 // lets it. Loaded with the first page of the docs.
 import MarkdownIt, { type Token } from 'markdown-it'
 import { Html, html } from './docs-page-html.ts'
+import { renderFigure, renderTabs, type Variant } from './docs-tabs-html.ts'
 
 export interface Heading {
   level: number
@@ -45,12 +46,48 @@ renderer.renderToken = (tokens, at) => {
 rules['softbreak'] = () => ' '
 rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
 rules['table_close'] = () => '</table></div>\n'
-rules['fence'] = (tokens, at) => {
-  const { info, content } = tokens[at]!
-  const language = info.trim() || 'text'
-  const code = content.replace(/\n$/, '')
-  return html`<figure class="code"><pre tabindex="0"><code class="language-${language}">${code}</code></pre><button type="button" class="copy" hidden>Copy</button></figure>\n`
-    .text
+rules['fence'] = (tokens, at) => `${renderFigure(variantOf(tokens[at]!)).text}\n`
+rules['variants'] = (tokens, at) => renderTabs(tokens[at]!.children!.map(variantOf)).text
+
+/** Languages whose neighbouring blocks are variants of one example, by the name that a tab has. */
+const tabNames: Record<string, string> = {
+  sh: 'curl',
+  js: 'JavaScript',
+  ts: 'TypeScript',
+  python: 'Python',
+  go: 'Go',
+  ruby: 'Ruby',
+}
+
+/** The words after the language name the tab, as in ```ts Next.js. */
+function variantOf({ info, content }: Token): Variant {
+  const [language = '', ...title] = info.trim().split(/\s+/)
+  const code = html`${content.replace(/\n$/, '')}`
+  return { language: language || 'text', title: title.join(' ') || (tabNames[language] ?? language), code }
+}
+
+/** Blocks of code in different languages with nothing between them become one token. */
+function gatherVariants(tokens: readonly Token[]): Token[] {
+  const gathered: Token[] = []
+  for (const token of tokens) {
+    const last = gathered.at(-1)
+    const before: readonly Token[] =
+      last?.type === 'variants' ? last.children! : last?.type === 'fence' ? [last] : []
+    const titles = [...before, token].map((one) => variantOf(one).title)
+    const isVariant =
+      before.length > 0 &&
+      token.type === 'fence' &&
+      [...before, token].every((one) => Object.hasOwn(tabNames, variantOf(one).language)) &&
+      new Set(titles).size === titles.length
+    if (!isVariant) {
+      gathered.push(token)
+      continue
+    }
+    const together = new MarkdownIt.Token('variants', 'div', 0)
+    together.children = [...before, token]
+    gathered.splice(-1, 1, together)
+  }
+  return gathered
 }
 
 export function renderMarkdown(text: string, { follow }: MarkdownOptions): RenderedMarkdown {
@@ -63,7 +100,8 @@ export function renderMarkdown(text: string, { follow }: MarkdownOptions): Rende
     if (token.tag === 'th' || token.tag === 'td') token.attrs = null
   }
   const headings = anchorHeadings(tokens)
-  return { body: new Html(renderer.render(tokens, markdown.options)), headings }
+  const body = renderer.render(gatherVariants(tokens), markdown.options, {})
+  return { body: new Html(body), headings }
 }
 
 /** A heading with the plain text up to the next heading, for the search. */
