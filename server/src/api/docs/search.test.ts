@@ -42,7 +42,7 @@ test('a query leads to the passage that answers it', async (t) => {
     ['Idempotency-Key', '/docs/api-by-example#idempotency-keys'],
     ['overlap policies', '/docs/api-by-example#overlap-policies'],
     ['POST /api/v1/jobs/bulk', '/docs/api#post-api-v1-jobs-bulk'],
-    ['CARILLON_SHELL_COMMANDS', '/docs/config'],
+    ['CARILLON_ARTIFACT_CPU_SECONDS', '/docs/config'],
     ['clock changes', '/docs/schedules#clock-changes'],
   ] as const) {
     const { all, results } = search(index, query)
