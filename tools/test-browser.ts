@@ -1,4 +1,4 @@
-// `npm run test:browser`: the dashboard in a real Chromium over real servers. It takes the Chromium of the PATH. `--
+// `npm run test:browser`: the dashboard and the docs in a real Chromium over real servers. It takes the Chromium of the PATH. `--
 // FILE…` runs only these; `--screenshots` only makes the images of docs/images anew; `--soak [MINUTES]` only watches a
 // tab that is left open, for 10 minutes by default.
 import { spawnSync } from 'node:child_process'
@@ -43,7 +43,7 @@ const { status } = spawnSync(
     '--test-reporter=./tools/closing-line.ts',
     // `npm run test:rest` reads it there, and adds it to its own.
     `--test-reporter-destination=${process.env['CARILLON_TEST_COUNTS'] ?? 'stdout'}`,
-    ...(chosen.length > 0 ? chosen : ['dashboard/test/*.browser.ts']),
+    ...(chosen.length > 0 ? chosen : ['dashboard/test/*.browser.ts', 'server/test/docs/*.browser.ts']),
   ],
   {
     cwd: root,

@@ -127,10 +127,15 @@ const ambient: { pattern: RegExp; homes: readonly string[]; instead: string }[] 
   },
   { pattern: /\bset(Timeout|Interval|Immediate)\(/, homes: ['lib/time/timers.ts'], instead: 'take Timers' },
   { pattern: /\bAbortSignal\.timeout\(/, homes: [], instead: 'take Timers' },
-  { pattern: /\bprocess\.env\b/, homes: ['config/read.ts'], instead: 'take a slice of the Config' },
+  {
+    pattern: /\bprocess\.env\b/,
+    // The second one writes programs for readers of the docs.
+    homes: ['config/read.ts', 'api/docs/docs-page-languages.ts'],
+    instead: 'take a slice of the Config',
+  },
   {
     pattern: /\bconsole\.(log|error|warn|info|debug)\b/,
-    homes: ['process/console.ts'],
+    homes: ['process/console.ts', 'api/docs/docs-page-languages.ts'],
     instead: 'emit an event',
   },
   { pattern: /\bTemporal\b/, homes: ['domain/schedule/', 'process/main.ts'], instead: 'use EpochMs' },

@@ -1,9 +1,9 @@
-// Every command of the README and the quickstart, as a reader would run it: in order, in a directory that looks like a clone,
+// Every command of the README, the quickstart and the recipes, as a reader would run it: in order, in a directory that looks like a clone,
 // against a server that `npm start` of the same page has started. Only the port is another one.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,6 +41,19 @@ const expected: readonly (readonly [command: string, says: RegExp])[] = [
   ['jobs pause hello', /hello is paused\./],
   ['jobs delete hello', /hello is deleted\./],
   ['carillon doctor', /ok\tserver\tanswers at /],
+  ['cat > backup.sh', /backup\.sh and jobs\.ts are there\./],
+  ['jobs trigger backup --wait', /backup is triggered: .*\n.*succeeded in /],
+  ['CARILLON_SIGNING_KEY=', /^whsec_$/m],
+  ['--after backup:failure', /backup-failed is created/],
+  ['executions logs', /looking for old sessions/],
+  ['apply -f holidays.yaml', /Applied: 2 created/],
+  ['jobs trigger resize --count 5 --wait', /5 executions? |succeeded/],
+  ['jobs delete remind-ada', /remind-ada is created[\s\S]*remind-ada is deleted\./],
+  ['apply -f report.yaml', /5 to create[\s\S]*list is triggered: .*\n.*succeeded in /],
+  ['--job-key pay-out', /pay-out is created/],
+  ['carillon export >', /No changes: /],
+  ['for customer in', /invoice-initech[\s\S]*invoice-acme[\s\S]*Done: 3 of 3\./],
+  ['/backfill', /"kind":"backfill"|"operation_id"/],
 ]
 
 function blocksOf(page: string): string[] {
@@ -67,6 +80,8 @@ exec "node_modules/.bin/$command" "$@"
 async function makeClone(t: TestContext): Promise<string> {
   const clone = await mkdtemp(join(tmpdir(), 'carillon-docs-'))
   cleanUp(t, () => rm(clone, { recursive: true, maxRetries: 10 }))
+  // Open to the user that commands of a server of root run as.
+  await chmod(clone, 0o755)
   for (const name of await readdir(checkoutDir)) {
     if (name !== '.carillon' && name !== '.git' && name !== 'jobs.yaml')
       await symlink(join(checkoutDir, name), join(clone, name))
@@ -75,8 +90,18 @@ async function makeClone(t: TestContext): Promise<string> {
   return clone
 }
 
+/** With the port of this test; a message to Slack goes to /echo. */
+function forTest(block: string, port: string): string {
+  return block
+    .replaceAll('127.0.0.1:7420', `127.0.0.1:${port}`)
+    .replace(/https:\/\/hooks\.slack\.com\/\S+/g, `http://127.0.0.1:${port}/echo`)
+}
+
 async function runBlock(block: string, cwd: string, env: Record<string, string>): Promise<string> {
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', block], {
+  // The blocks of a page are pasted into one terminal: variables stay.
+  const terminal = '.terminal'
+  const script = `set -a; if [ -f ${terminal} ]; then . ./${terminal}; fi\n${block}\nexport -p > ${terminal}`
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
     cwd,
     env: { ...process.env, ...env, PATH: `${cwd}:${process.env['PATH']}` },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -89,7 +114,7 @@ async function runBlock(block: string, cwd: string, env: Record<string, string>)
   return said
 }
 
-for (const page of ['README.md', 'docs/quickstart.md']) {
+for (const page of ['README.md', 'docs/quickstart.md', 'docs/recipes.md']) {
   test(`every command of ${page} prints the documented output`, { timeout: 600_000 }, async (t) => {
     const clone = await makeClone(t)
     const port = String(await freePort())
@@ -100,12 +125,12 @@ for (const page of ['README.md', 'docs/quickstart.md']) {
     let isStarted = false
     for (const text of blocks) {
       const lines = text.split('\n').filter((line) => !left.test(line))
-      const starts = lines.filter((line) => line.startsWith('npm start'))
+      const starts = lines.filter((line) => /^(\w+="[^"]*" )*npm start/.test(line))
       for (const line of starts) {
         // The first one stays; another one is looked at, beside it.
         const own = isStarted ? { CARILLON_PORT: '0', CARILLON_DATA: join(clone, 'other') } : {}
         const program = new Program(t, {
-          command: ['bash', '-c', `cd ${clone} && exec ${line}`],
+          command: ['bash', '-c', `cd ${clone} && ${line.replace('npm start', 'exec npm start')}`],
           dataDir,
           env: { ...env, ...own },
         })
@@ -117,8 +142,8 @@ for (const page of ['README.md', 'docs/quickstart.md']) {
       }
       const block = lines.filter((line) => !starts.includes(line)).join('\n')
       if (block.trim() === '') continue
-      assert(isStarted, `${page} begins with npm start`)
-      const said = await runBlock(block.replaceAll('127.0.0.1:7420', `127.0.0.1:${port}`), clone, env)
+      assert(isStarted || !/npx carillon|curl/.test(block), `${page} needs npm start before\n${block}`)
+      const said = await runBlock(forTest(block, port), clone, env)
       const met = expected.filter(([command]) => block.includes(command))
       assert(met.length > 0, `nothing is expected of:\n${block}`)
       for (const [, says] of met) assert.match(said, says, block)

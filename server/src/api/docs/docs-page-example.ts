@@ -1,40 +1,12 @@
-// Examples for the reference page: a command that can be pasted, and a sample answer.
+// Sample values for the reference page, from the examples of the document or from its schemas.
 import {
   type DocMedia,
-  type DocOperation,
   type DocSchema,
   type Document,
   resolve,
   schemaDepthMax,
   typesOf,
 } from './docs-page-document.ts'
-
-/** Stands in a command where the page puts the address that it was loaded from. */
-export const originMark = 'http://127.0.0.1:7420'
-
-export function curlOf(document: Document, method: string, path: string, operation: DocOperation): string {
-  const { parameters = [], requestBody, security = [] } = operation
-  const query = parameters.filter((one) => one.in === 'query' && one.required === true)
-  const headers = parameters.filter((one) => one.in === 'header' && one.required === true)
-  // Double quotes: the shell puts in the variables that the parameters of the path are written as.
-  const filled = path.replace(/\{([^}]+)\}/g, (_all, name: string) => `$${name.toUpperCase()}`)
-  const asked = query.map(({ name, schema = {} }) => `${name}=${sampleOf(document, schema, name)}`).join('&')
-  const lines = [`"${originMark}${filled}${asked === '' ? '' : `?${asked}`}"`]
-  if (security.length > 0) lines.push('-H "Authorization: Bearer $CARILLON_KEY"')
-  for (const { name, schema = {} } of headers)
-    lines.push(
-      `-H ${quote(`${name}: ${name.toLowerCase() === 'if-match' ? '*' : sampleOf(document, schema, name)}`)}`,
-    )
-  const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
-  if (type !== undefined && media !== undefined) {
-    lines.push(`-H 'Content-Type: ${type}'`)
-    const body = exampleOf(document, media)
-    lines.push(/json/.test(type) ? `-d ${quote(JSON.stringify(body, null, 2))}` : '--data-binary @FILE')
-  }
-  const verb =
-    method === 'get' || (method === 'post' && requestBody !== undefined) ? '' : ` -X ${method.toUpperCase()}`
-  return `curl${verb} ${lines.join(' \\\n  ')}`
-}
 
 /** The example that the document gives, else one made from the schema. */
 export function exampleOf(document: Document, { example, examples, schema = {} }: DocMedia): unknown {
@@ -43,7 +15,7 @@ export function exampleOf(document: Document, { example, examples, schema = {} }
   return first === undefined ? sampleOf(document, schema, '') : first.value
 }
 
-function sampleOf(document: Document, given: DocSchema, name: string, depth = 0): unknown {
+export function sampleOf(document: Document, given: DocSchema, name: string, depth = 0): unknown {
   const schema = resolve(document, given)
   const { example, examples, oneOf, anyOf, allOf } = schema
   if (example !== undefined) return example
@@ -108,8 +80,4 @@ function sampleText({ format, maxLength = 40 }: DocSchema, name: string): string
 function sampleNumber({ minimum = 0, maximum }: DocSchema, name: string): number {
   const usual = /status$/.test(name) ? 200 : /_ms$/.test(name) ? 250 : /^(limit|total)$/.test(name) ? 50 : 1
   return Math.max(minimum, maximum === undefined ? usual : Math.min(usual, maximum))
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }

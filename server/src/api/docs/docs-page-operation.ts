@@ -1,8 +1,11 @@
 // One operation of the reference page: its purpose, input and answers, and beside it the command to try it.
 import type { DocMedia, DocOperation, DocParameter, Document } from './docs-page-document.ts'
-import { curlOf, exampleOf, originMark } from './docs-page-example.ts'
+import { exampleOf } from './docs-page-example.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
+import { type Example, examplesOf } from './docs-page-languages.ts'
+import { originMark, requestOf } from './docs-page-request.ts'
 import { describe, renderSchema } from './docs-page-schema.ts'
+import { renderTabs } from './docs-tabs-html.ts'
 
 export interface PlacedOperation extends DocOperation {
   method: string
@@ -34,7 +37,7 @@ ${answers.map(([status, answer]) => renderAnswer(document, status, answer))}
 ${'4XX' in responses ? html`<p class="limits">A refusal is a <a href="#errors">problem document</a> that names the error and its place.</p>` : null}
 </div>
 <div class="samples">
-${renderCode('Request', curlOf(document, method, path, operation))}
+${renderExamples(document, operation)}
 ${renderAnswerSample(document, answers)}
 </div>
 </section>
@@ -100,6 +103,16 @@ function renderAnswerSample(
   const [type, media] = Object.entries(answer?.content ?? {})[0] ?? []
   if (media?.schema === undefined || !/json/.test(type ?? '')) return null
   return renderCode(`Answer ${status}`, JSON.stringify(exampleOf(document, media), null, 2))
+}
+
+/** The request in each language; without script they stand below each other, with it they are tabs. */
+function renderExamples(document: Document, operation: PlacedOperation): Html {
+  const request = requestOf(document, operation.method, operation.path, operation)
+  return renderLanguages(examplesOf(request))
+}
+
+export function renderLanguages(examples: readonly Example[]): Html {
+  return renderTabs(examples.map(({ code, ...example }) => ({ ...example, code: html`${paint(code)}` })))
 }
 
 /** A block of code that can be copied. */

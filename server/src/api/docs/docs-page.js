@@ -1,5 +1,5 @@
 // @ts-nocheck Runs in browsers; the repository is type-checked without their library.
-// What the page at /docs/api gains by script, besides guide.js, which is served in front of it: the address of this
+// What the page at /docs/api gains by script, besides guide.js and the search, which are served in front of it: the address of this
 // server in commands, filtering, the place in the contents. Without it everything can still be read.
 
 for (const place of all('.origin')) place.textContent = location.origin
@@ -48,11 +48,6 @@ function applyFilter() {
 }
 
 document.addEventListener('keydown', (event) => {
-  if (event.key === '/' && !event.ctrlKey && !event.metaKey && document.activeElement !== filter) {
-    event.preventDefault()
-    showMenu(true)
-    filter.focus()
-  }
   if (event.key === 'Escape' && document.activeElement === filter) {
     clearFilter()
     filter.blur()

@@ -75,7 +75,7 @@ test('alternatives, parts and references are followed, and one that holds itself
   assert.match(text, /form 2: object a 1 required b boolean/)
 })
 
-test('a command can be pasted: ids and key are variables, quotes in the body are safe', () => {
+test('an example can be pasted in each language: ids and key are variables, quotes in the body are safe', () => {
   const page = renderDocsPage(
     documentOf({
       security: [{ bearer: [] }],
@@ -83,21 +83,69 @@ test('a command can be pasted: ids and key are variables, quotes in the body are
         { in: 'path', name: 'bell_id', required: true, schema: { type: 'string' } },
         { in: 'header', name: 'If-Match', required: true, schema: { type: 'string' } },
       ],
-      requestBody: { content: { 'application/json': { example: { note: "it's" } } } },
+      requestBody: { content: { 'application/json': { example: { note: "it's `so`", loud: true } } } },
     }),
   )
-  const commands = page.match(/<pre[\s\S]*?<\/pre>/g)!.map((one) => one.replace(/<[^>]*>/g, ''))
-  const command = commands.at(-1)!.replaceAll('&quot;', '"').replaceAll('&#39;', "'")
+  const codes = page.match(/<pre[\s\S]*?<\/pre>/g)!.map((one) => one.replace(/<[^>]*>/g, ''))
+  const [curl, typescript, python, go] = codes
+    .slice(-4)
+    .map((one) => one.replaceAll('&quot;', '"').replaceAll('&#39;', "'"))
   assert.equal(
-    command,
+    curl,
     `curl "http://127.0.0.1:7420/api/v1/bells/$BELL_ID" \\
-  -H "Authorization: Bearer $CARILLON_KEY" \\
+  -H "Authorization: Bearer $CARILLON_API_KEY" \\
   -H 'If-Match: *' \\
   -H 'Content-Type: application/json' \\
   -d '{
-  "note": "it'\\''s"
+  "note": "it'\\''s \`so\`",
+  "loud": true
 }'`,
   )
+  assert.equal(
+    typescript,
+    `const answer = await fetch(\`http://127.0.0.1:7420/api/v1/bells/\${process.env.BELL_ID}\`, {
+  method: 'POST',
+  headers: {
+    Authorization: \`Bearer \${process.env.CARILLON_API_KEY}\`,
+    'If-Match': '*',
+    'Content-Type': 'application/json',
+  },
+  body: JSON.stringify({
+    "note": "it's \`so\`",
+    "loud": true
+  }),
+})
+console.log(answer.status, await answer.text())`,
+  )
+  assert.equal(
+    python,
+    `import json
+import os
+import urllib.request
+
+request = urllib.request.Request(
+    f"http://127.0.0.1:7420/api/v1/bells/{os.environ['BELL_ID']}",
+    method="POST",
+    headers={
+        "Authorization": f"Bearer {os.environ['CARILLON_API_KEY']}",
+        "If-Match": "*",
+        "Content-Type": "application/json",
+    },
+    data=json.dumps({
+        "note": "it's \`so\`",
+        "loud": True,
+    }).encode(),
+)
+with urllib.request.urlopen(request) as answer:
+    print(answer.status)
+    for line in answer:
+        print(line.decode(), end="")`,
+  )
+  assert.match(
+    go!,
+    /NewRequest\("POST", "http:\/\/127\.0\.0\.1:7420\/api\/v1\/bells\/"\+os\.Getenv\("BELL_ID"\), body\)/,
+  )
+  assert.match(go!, /strings\.NewReader\(`\{\n {2}"note": "it's \\u0060so\\u0060",/)
 })
 
 test('methods that do the same on one path are shown once', () => {

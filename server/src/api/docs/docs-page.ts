@@ -1,16 +1,13 @@
 // The API reference for people, made from the OpenAPI document on the server: it can be read without script, without
 // network and without a key. The script beside it only copies, filters and puts in the address of this server.
 import { ERRORS } from '@carillon/contract/errors.ts'
+import { type Group, groupsOf } from './docs-groups.ts'
+import { renderHeader } from './docs-header.ts'
 import type { Document } from './docs-page-document.ts'
-import { originMark } from './docs-page-example.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
-import { idOf, type PlacedOperation, renderCode, renderOperation } from './docs-page-operation.ts'
-
-interface Group {
-  name: string
-  description: string
-  operations: PlacedOperation[]
-}
+import { examplesOf } from './docs-page-languages.ts'
+import { idOf, renderCode, renderLanguages, renderOperation } from './docs-page-operation.ts'
+import { type ExampleRequest, keyVariable, originMark } from './docs-page-request.ts'
 
 export function renderDocsPage(document: Document): string {
   const { title, version, description = '' } = document.info
@@ -28,10 +25,7 @@ export function renderDocsPage(document: Document): string {
 </head>
 <body>
 <a class="skip" href="#main">To the reference</a>
-<header>
-<a class="name" href="/docs">${title} <span>API ${version}</span></a>
-<button type="button" id="menu" aria-expanded="false" aria-controls="contents" hidden>Contents</button>
-</header>
+${renderHeader(`API ${version}`)}
 <nav id="contents" aria-label="Contents">
 <label id="filter-label" hidden>Filter <input type="search" id="filter" placeholder="path, field or word" autocomplete="off" spellcheck="false"></label>
 <ul class="top"><li><a href="/docs">All docs</a></li><li><a href="#start">First steps</a></li><li><a href="#conventions">Conventions</a></li><li><a href="#errors">Errors</a></li></ul>
@@ -59,24 +53,6 @@ ${renderErrors()}
 `.text
 }
 
-/** In the order of the document's tags; operations with a tag that is not among them come last. */
-function groupsOf(document: Document): Group[] {
-  const groups = new Map<string, Group>(
-    (document.tags ?? []).map(({ name, description = '' }) => [name, { name, description, operations: [] }]),
-  )
-  for (const [path, item] of Object.entries(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(item)) {
-      const name = operation.tags?.[0] ?? 'other'
-      if (!groups.has(name)) groups.set(name, { name, description: '', operations: [] })
-      const { operations } = groups.get(name)!
-      const same = operations.find((one) => one.path === path && one.summary === operation.summary)
-      if (same === undefined) operations.push({ ...operation, method, path, also: [] })
-      else same.also.push(method)
-    }
-  }
-  return [...groups.values()].filter(({ operations }) => operations.length > 0)
-}
-
 function renderMenu(group: Group): Html {
   const items = group.operations.map(
     (operation) =>
@@ -85,32 +61,41 @@ function renderMenu(group: Group): Html {
   return html`<h2><a href="#${groupId(group)}">${capitalised(group.name)}</a></h2><ul>${items}</ul>`
 }
 
-const createFirst = `# where npm start keeps the key
-export CARILLON_KEY=$(cat .carillon/api-key)
+const keyHeader: ExampleRequest['headers'][0] = [
+  'Authorization',
+  [{ text: 'Bearer ' }, { variable: keyVariable }],
+]
 
-curl "${originMark}/api/v1/jobs" \\
-  -H "Authorization: Bearer $CARILLON_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{
-  "name": "hello",
-  "schedule": "every minute",
-  "execution": {
-    "callback_url": "${originMark}/echo",
-    "payload": { "hello": "world" }
-  }
-}'`
+const createFirst: ExampleRequest = {
+  method: 'POST',
+  url: [{ text: `${originMark}/api/v1/jobs` }],
+  headers: [keyHeader, ['Content-Type', [{ text: 'application/json' }]]],
+  body: {
+    json: {
+      name: 'hello',
+      schedule: 'every minute',
+      execution: { callback_url: `${originMark}/echo`, payload: { hello: 'world' } },
+    },
+  },
+  isStream: false,
+}
 
-const lookFirst = `# from the first answer
-export JOB_ID=…
-
-curl "${originMark}/api/v1/jobs/$JOB_ID/executions" \\
-  -H "Authorization: Bearer $CARILLON_KEY"`
+const lookFirst: ExampleRequest = {
+  method: 'GET',
+  url: [{ text: `${originMark}/api/v1/jobs/` }, { variable: 'JOB_ID' }, { text: '/executions' }],
+  headers: [keyHeader],
+  body: null,
+  isStream: false,
+}
 
 function renderStart(): Html {
   return html`<section class="operation" id="start"><div class="about"><h2>First steps</h2>
-<p>Create a job that calls <code>/echo</code> of this server once a minute, then look at what became of it. <code>npm start</code> prints the key and keeps it in its data directory.</p>
-<p>Commands on this page take the key from <code>$CARILLON_KEY</code> and ids from variables such as <code>$JOB_ID</code>, so they can be pasted as they are.</p></div>
-<div class="samples">${renderCode('Create a job', createFirst)}${renderCode('See its executions', lookFirst)}</div></section>`
+<p>Create a job that calls <code>/echo</code> of this server once a minute, then look at its executions. <code>npm start</code> prints the API key and keeps it in its data directory.</p>
+<p>Every example takes the key from <code>${keyVariable}</code> and ids from variables such as <code>JOB_ID</code>, so it can be pasted as it is. TypeScript needs Node 20 or newer; Python and Go need their standard library only.</p></div>
+<div class="samples">${renderCode('The key', `export ${keyVariable}=$(cat .carillon/api-key)`)}
+${renderLanguages(examplesOf(createFirst))}
+${renderCode('The job id, from the answer', 'export JOB_ID=…')}
+${renderLanguages(examplesOf(lookFirst))}</div></section>`
 }
 
 function renderConventions(): Html {

@@ -54,7 +54,9 @@ test('nothing on it comes from elsewhere, and no script but its own can run', as
     assert.doesNotMatch(policy, /unsafe|https?:|\*/)
     assert.equal(headers['x-content-type-options'], 'nosniff')
     assert.doesNotMatch(body, /<script>|<script [^>]*>[^<]|<style|\son\w+="|\sstyle="/)
-    assert.doesNotMatch(body, /src="https?:|<link[^>]* href="https?:|url\(|@import|fetch\(|XMLHttpRequest/)
+    // The examples of the reference call the API; the page does not.
+    const own = body.replace(/<pre[\s\S]*?<\/pre>/g, '')
+    assert.doesNotMatch(own, /src="https?:|<link[^>]* href="https?:|url\(|@import|fetch\(|XMLHttpRequest/)
   }
 })
 

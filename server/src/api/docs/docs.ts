@@ -1,5 +1,6 @@
 // /docs: the pages of docs/ for people, their Markdown for programs, and the API reference that is made from the OpenAPI
 // document, with the styles and scripts beside them. Nothing comes from elsewhere, and everything can be read without a key.
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -23,11 +24,17 @@ interface Page {
   type: string
   make: () => string
   /** Made when it is first asked for, and kept: it does not change while the server runs. */
-  made: { plain: Buffer; packed: Buffer } | null
+  made: { plain: Buffer; packed: Buffer; etag: string } | null
 }
 
-/** By their addresses; read when the first of them is asked for, once in a process. */
-let guide: Promise<Map<string, Page>> | null = null
+interface Guide {
+  /** By their addresses. */
+  pages: Map<string, Page>
+  renderIndex: (document: Document) => string
+}
+
+/** Read when the first page is asked for, once in a process. */
+let guide: Promise<Guide> | null = null
 
 export function docsRoutes(app: FastifyInstance, readDocument: () => object): void {
   const schema = { hide: true }
@@ -35,10 +42,17 @@ export function docsRoutes(app: FastifyInstance, readDocument: () => object): vo
   const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
     guide ??= listPages()
     // A package without the docs has the reference still.
-    const page = (await guide).get(path) ?? (path === '/docs' ? reference : null)
+    const page = (await guide).pages.get(path) ?? (path === '/docs' ? reference : null)
     return page === null ? reply.callNotFound() : send(request, reply, page)
   }
   app.get('/docs/api', { schema }, async (request, reply) => send(request, reply, reference))
+  let index: Page | null = null
+  app.get('/docs/search-index.js', { schema }, async (request, reply) => {
+    guide ??= listPages()
+    const { renderIndex } = await guide
+    index ??= pageOf(types.js, () => renderIndex(readDocument() as Document))
+    return send(request, reply, index)
+  })
   app.get('/docs', { schema }, async (request, reply) => answer(request, reply, '/docs'))
   app.get('/llms.txt', { schema }, async (request, reply) => answer(request, reply, '/llms.txt'))
   app.get<{ Params: { '*': string } }>('/docs/*', { schema }, async (request, reply) =>
@@ -51,9 +65,10 @@ export function docsRoutes(app: FastifyInstance, readDocument: () => object): vo
   })
 }
 
-async function listPages(): Promise<Map<string, Page>> {
+async function listPages(): Promise<Guide> {
   // With the Markdown renderer, which a server that shows no docs never loads.
   const { addressOf, renderGuidePage, renderLlmsText } = await import('./guide-html.ts')
+  const { renderSearchIndex } = await import('./search-index.ts')
   const sections = readGuide()
   const found = new Map<string, Page>()
   for (const page of sections.flatMap(({ pages }) => pages)) {
@@ -62,22 +77,24 @@ async function listPages(): Promise<Map<string, Page>> {
     const markdown = pageOf(types.markdown, () => page.text)
     for (const name of markdownNamesOf(page)) found.set(`/docs/${name}.md`, markdown)
   }
+  const everyPage = ['guide.js', 'docs-tabs.js', 'docs-search-rank.js', 'docs-search.js']
   const beside: [string, string, string[]][] = [
-    ['/docs/page.css', types.css, ['docs-page.css']],
+    ['/docs/page.css', types.css, ['docs-page.css', 'docs-search.css']],
     ['/docs/guide.css', types.css, ['guide.css']],
     // The reference does all that a page of the docs does, and more.
-    ['/docs/page.js', types.js, ['guide.js', 'docs-page.js']],
-    ['/docs/guide.js', types.js, ['guide.js']],
+    ['/docs/page.js', types.js, [...everyPage, 'docs-page.js']],
+    ['/docs/guide.js', types.js, everyPage],
   ]
   for (const [path, type, files] of beside)
     found.set(
       path,
       pageOf(type, () => files.map(readBeside).join('\n')),
     )
-  return found.set(
+  found.set(
     '/llms.txt',
     pageOf(types.text, () => renderLlmsText(sections)),
   )
+  return { pages: found, renderIndex: (document) => renderSearchIndex(sections, document) }
 }
 
 function pageOf(type: string, make: () => string): Page {
@@ -93,10 +110,13 @@ function markdownNamesOf({ name, file }: GuidePage): Set<string> {
 function send(request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
   if (page.made === null) {
     const plain = Buffer.from(page.make())
-    page.made = { plain, packed: gzipSync(plain) }
+    const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
+    // Weak: the same for both codings.
+    page.made = { plain, packed: gzipSync(plain), etag: `W/"${hash}"` }
   }
-  const { plain, packed } = page.made
-  withHeaders(reply.type(page.type))
+  const { plain, packed, etag } = page.made
+  withHeaders(reply.type(page.type)).header('etag', etag)
+  if (String(request.headers['if-none-match'] ?? '').includes(etag.slice(2))) return reply.code(304).send()
   const takesPacked = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/.test(
     String(request.headers['accept-encoding'] ?? ''),
   )

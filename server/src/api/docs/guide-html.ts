@@ -1,6 +1,7 @@
 // One page of the docs as HTML: contents on the left, the page in the middle, its headings on the right. Reads well without
 // script; links between Markdown files become links between pages.
 import { posix } from 'node:path'
+import { renderHeader } from './docs-header.ts'
 import { type Html, html } from './docs-page-html.ts'
 import type { GuidePage, GuideSection } from './guide-pages.ts'
 import { type Heading, renderMarkdown } from './markdown.ts'
@@ -22,11 +23,9 @@ export function renderGuidePage(sections: readonly GuideSection[], page: GuidePa
 </head>
 <body class="guide">
 <a class="skip" href="#main">To the page</a>
-<header>
-<a class="name" href="/docs">Carillon <span>docs</span></a>
-<span><a href="/">Dashboard</a> <button type="button" id="menu" aria-expanded="false" aria-controls="contents" hidden>Contents</button></span>
-</header>
+${renderHeader('docs')}
 <nav id="contents" aria-label="Contents">
+<ul class="top"><li><a href="/">Dashboard</a></li></ul>
 ${sections.map((section) => renderSection(section, page))}
 </nav>
 <main id="main">

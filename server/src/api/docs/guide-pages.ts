@@ -25,7 +25,13 @@ const root = join(import.meta.dirname, '../../../..')
 
 /** Pages by file, in the order for a new reader. Files in docs/ that are not listed here come last. */
 const order: Record<string, readonly string[]> = {
-  'First steps': ['docs/README.md', 'docs/quickstart.md', 'docs/concepts.md'],
+  'First steps': [
+    'docs/README.md',
+    'docs/quickstart.md',
+    'docs/concepts.md',
+    'docs/recipes.md',
+    'docs/migrate.md',
+  ],
   Jobs: [
     'docs/schedules.md',
     'docs/retries.md',

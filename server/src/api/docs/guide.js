@@ -1,8 +1,15 @@
 // @ts-nocheck Runs in browsers; the repository is type-checked without their library.
-// What a page of the docs gains by script: copying, and contents that fold on a phone.
+// What a page of the docs gains by script: copying, the address of this server in commands, and contents that fold on a phone.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)]
 const byId = (id) => document.getElementById(id)
+
+// Commands are for the server that the page came from.
+const usualAddress = 'http://127.0.0.1:7420'
+for (const code of all('.guide pre code')) {
+  if (code.textContent.includes(usualAddress))
+    code.textContent = code.textContent.replaceAll(usualAddress, location.origin)
+}
 
 for (const button of all('.copy')) {
   button.hidden = false

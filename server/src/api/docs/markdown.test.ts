@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { idOfHeading, renderMarkdown } from './markdown.ts'
+import { idOfHeading, readPassages, renderMarkdown } from './markdown.ts'
 
 function render(text: string): string {
   return renderMarkdown(text, {
@@ -32,6 +32,15 @@ test('a heading that comes twice has two ids, as on GitHub', () => {
   )
   assert.equal(idOfHeading('Every slot, and why'), 'every-slot-and-why')
   assert.equal(idOfHeading('`--demo` for measuring'), '--demo-for-measuring')
+})
+
+test('the passages of a page are its headings with their text as plain words, the code last', () => {
+  const text =
+    'lost\n\n# A *title*\n\nIt `runs`\non [time](x.md).\n\n## Then\n\n```sh\ncurl  x\n```\n\n| a | b |\n|---|---|\n| c | |'
+  assert.deepEqual(readPassages(text), [
+    { level: 1, text: 'A title', id: 'a-title', words: 'It runs on time.' },
+    { level: 2, text: 'Then', id: 'then', words: 'a b c curl x' },
+  ])
 })
 
 test('words can be strong, soft, code, links and pictures', () => {
@@ -72,6 +81,10 @@ test('a bar behind a backslash stays in its cell, also in code, and rows are cut
   // A style of its own would be refused by the policy of the page.
   assert.match(render('| A |\n|:-:|\n| a |'), /<th>A<\/th>.*<td>a<\/td>/)
   assert.match(render('| `limit` | |\n|---|---|\n| a | |'), /<tr><td>a<\/td><td><\/td><\/tr>/)
+  assert.match(
+    render('| `limit` | |\n|---|---|\n| a | |'),
+    /<tr><th><code>limit<\/code><\/th><td><\/td><\/tr>/,
+  )
 })
 
 test('code is shown as it is, also when nobody closes it', () => {
@@ -82,6 +95,24 @@ test('code is shown as it is, also when nobody closes it', () => {
   )
   assert.match(code, /<p>after<\/p>/)
   assert.match(render('```\nopen'), /<code class="language-text">open<\/code>/)
+})
+
+test('neighbouring blocks of code in different languages are variants, each under its name', () => {
+  const rendered = render('```sh\ncurl x\n```\n\n```python\nimport x\n```\n\nthen\n\n```sh\ny\n```')
+  assert.match(
+    rendered,
+    /^<div class="tabs"><div data-title="curl">.*<div data-title="Python">.*<\/div>\n<p>then/s,
+  )
+  assert.equal(rendered.match(/data-title/g)!.length, 2)
+  assert.match(
+    render('```ts Next.js\na\n```\n```ts Express\nb\n```'),
+    /data-title="Next.js".*data-title="Express"/s,
+  )
+})
+
+test('blocks of one language, and of no programming language, stay apart', () => {
+  for (const text of ['```sh\na\n```\n```sh\nb\n```', '```sh\na\n```\n```json\n{}\n```'])
+    assert.doesNotMatch(render(text), /data-title/)
 })
 
 test('a quote has blocks of its own', () => {

@@ -3,6 +3,7 @@
 // lets it. Loaded with the first page of the docs.
 import MarkdownIt, { type Token } from 'markdown-it'
 import { Html, html } from './docs-page-html.ts'
+import { renderFigure, renderTabs, type Variant } from './docs-tabs-html.ts'
 
 export interface Heading {
   level: number
@@ -45,23 +46,92 @@ renderer.renderToken = (tokens, at) => {
 rules['softbreak'] = () => ' '
 rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
 rules['table_close'] = () => '</table></div>\n'
-rules['fence'] = (tokens, at) => {
-  const { info, content } = tokens[at]!
-  const language = info.trim() || 'text'
-  const code = content.replace(/\n$/, '')
-  return html`<figure class="code"><pre tabindex="0"><code class="language-${language}">${code}</code></pre><button type="button" class="copy" hidden>Copy</button></figure>\n`
-    .text
+rules['fence'] = (tokens, at) => `${renderFigure(variantOf(tokens[at]!)).text}\n`
+rules['variants'] = (tokens, at) => renderTabs(tokens[at]!.children!.map(variantOf)).text
+
+/** Languages whose neighbouring blocks are variants of one example, by the name that a tab has. */
+const tabNames: Record<string, string> = {
+  sh: 'curl',
+  js: 'JavaScript',
+  ts: 'TypeScript',
+  python: 'Python',
+  go: 'Go',
+  ruby: 'Ruby',
+}
+
+/** The words after the language name the tab, as in ```ts Next.js. */
+function variantOf({ info, content }: Token): Variant {
+  const [language = '', ...title] = info.trim().split(/\s+/)
+  const code = html`${content.replace(/\n$/, '')}`
+  return { language: language || 'text', title: title.join(' ') || (tabNames[language] ?? language), code }
+}
+
+/** Blocks of code in different languages with nothing between them become one token. */
+function gatherVariants(tokens: readonly Token[]): Token[] {
+  const gathered: Token[] = []
+  for (const token of tokens) {
+    const last = gathered.at(-1)
+    const before: readonly Token[] =
+      last?.type === 'variants' ? last.children! : last?.type === 'fence' ? [last] : []
+    const titles = [...before, token].map((one) => variantOf(one).title)
+    const isVariant =
+      before.length > 0 &&
+      token.type === 'fence' &&
+      [...before, token].every((one) => Object.hasOwn(tabNames, variantOf(one).language)) &&
+      new Set(titles).size === titles.length
+    if (!isVariant) {
+      gathered.push(token)
+      continue
+    }
+    const together = new MarkdownIt.Token('variants', 'div', 0)
+    together.children = [...before, token]
+    gathered.splice(-1, 1, together)
+  }
+  return gathered
 }
 
 export function renderMarkdown(text: string, { follow }: MarkdownOptions): RenderedMarkdown {
   const tokens = markdown.parse(text, {})
-  for (const token of tokens) {
+  for (const [at, token] of tokens.entries()) {
+    // A column without a name has no heading that a screen reader could read.
+    if (token.type === 'th_open' && tokens[at + 1]!.content === '') token.tag = tokens[at + 2]!.tag = 'td'
     if (token.children !== null) token.children = followLinks(token.children, follow)
     // A style of its own is refused by the policy of the page.
     if (token.tag === 'th' || token.tag === 'td') token.attrs = null
   }
   const headings = anchorHeadings(tokens)
-  return { body: new Html(renderer.render(tokens, markdown.options)), headings }
+  const body = renderer.render(gatherVariants(tokens), markdown.options, {})
+  return { body: new Html(body), headings }
+}
+
+/** A heading with the plain text up to the next heading, for the search. */
+export interface Passage extends Heading {
+  words: string
+}
+
+/** The passages of a page, in order, each with its code after its prose; text above the first heading is in none. */
+export function readPassages(text: string): Passage[] {
+  const tokens = markdown.parse(text, {})
+  const passages: Passage[] = []
+  const headings = anchorHeadings(tokens).values()
+  const code = new Map<Passage, string>()
+  let isHeading = false
+  for (const { type, children, content } of tokens) {
+    if (type === 'heading_open') {
+      passages.push({ ...headings.next().value!, words: '' })
+      isHeading = true
+    } else if (type === 'heading_close') isHeading = false
+    const last = passages.at(-1)
+    if (last === undefined || isHeading) continue
+    if (type === 'fence') code.set(last, `${code.get(last) ?? ''} ${squeezed(content)}`)
+    if (type === 'inline') last.words = `${last.words} ${squeezed(plainOf(children!))}`.trim()
+  }
+  for (const passage of passages) passage.words = `${passage.words}${code.get(passage) ?? ''}`.trim()
+  return passages
+}
+
+function squeezed(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** As GitHub makes it, so that a link to a heading works there and here. */
@@ -121,5 +191,5 @@ function linked(tokens: readonly Token[], target: string): Token[] {
 }
 
 function plainOf(tokens: readonly Token[]): string {
-  return tokens.map(({ content }) => content).join('')
+  return tokens.map(({ type, content }) => (type === 'softbreak' ? ' ' : content)).join('')
 }
