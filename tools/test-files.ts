@@ -43,7 +43,7 @@ function mentionsVersions(file: string): boolean {
 
 /** The files under test folders that it imports. */
 function helpersOf(file: string): string[] {
-  return [...read(file).matchAll(/ from '(\.[^']+)'/g)]
+  return [...read(file).matchAll(/ from '(\.[^']+\.tsx?)'/g)]
     .map(([, path]) => join(dirname(file), path!).replaceAll('\\', '/'))
     .filter((path) => path.includes('/test/'))
 }

@@ -1,4 +1,5 @@
 // A value as one line of text that is the same for equal values, whichever store they come from.
+import type { JobPage } from '../../src/ports/jobs.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
 
 export function lineOf(value: unknown): string {
@@ -42,8 +43,18 @@ const SECRETS: ReadonlySet<string> = new Set(['secrets.tokenKey', 'secrets.signi
 /** The answer of a method, `port.name`, as a line. */
 export function answerLine(method: string, value: unknown): string {
   if (SECRETS.has(method)) return 'a secret'
-  const present = method === 'queue.claim' ? withPresentPayloads(value as Claimed) : value
-  return lineOf(SETS.has(method) ? sorted(present) : present)
+  const comparable = comparableOf(method, value)
+  return lineOf(SETS.has(method) ? sorted(comparable) : comparable)
+}
+
+function comparableOf(method: string, value: unknown): unknown {
+  if (method === 'queue.claim') return withPresentPayloads(value as Claimed)
+  return method === 'jobs.list' ? withoutHealth(value as JobPage) : value
+}
+
+/** PostgreSQL folds the health of jobs behind the clock; the memory store writes it at once. */
+function withoutHealth({ jobs, ...rest }: JobPage): unknown {
+  return { ...rest, jobs: jobs.map(({ health: _, ...job }) => job) }
 }
 
 /** Payloads are found by position; the ones of positions that have left may be there or not. */

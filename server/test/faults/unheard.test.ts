@@ -18,6 +18,7 @@ const elsewhere: Record<string, readonly string[]> = {
   'deletes what is old or over: whoever repeats finds nothing': [
     'deleteOldKeys',
     'deleteOldRuns',
+    'dropHealth',
     'forgetRevokedKeys',
     'pruneFailureGroups',
     'pruneFormerWorkers',
@@ -65,6 +66,7 @@ const elsewhere: Record<string, readonly string[]> = {
     'purgeIdempotencyKeys',
     'purgeJobActivity',
     'purgeJobDays',
+    'purgeJobHealth',
     'purgeJobs',
     'purgeLateSlots',
     'purgeLogDays',
@@ -126,6 +128,9 @@ const elsewhere: Record<string, readonly string[]> = {
   ],
   'folds one day after the other in one transaction with its mark: postgres/history/rollups.test.ts': [
     'foldStats',
+  ],
+  'folds what was recorded in one transaction with its mark: postgres/history/job-health.test.ts': [
+    'foldHealth',
   ],
   'folds what was recorded in one transaction with its mark: postgres/history/rollups.test.ts': [
     'foldDays',

@@ -13,6 +13,7 @@ import { readSpan } from '../http/date-range.ts'
 import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
+import { readQueryWords } from '../http/words.ts'
 import { JobLedger, type LedgerDeps, type LedgerSlot } from './job-ledger.ts'
 
 export interface JobSlotDeps extends LedgerDeps {
@@ -29,6 +30,7 @@ export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
       description:
         'Each slot is listed once: with its execution, SKIPPED with a reason, PENDING while it is not decided, or SCHEDULED if it is in the future. Triggers, retries, redrives and backfills are not slots.',
       querystring: SlotListQuery,
+      options: { preValidation: readQueryWords(SlotListQuery) },
       answer: SlotList,
     }),
     async ({ tenantId, params, query }): Promise<SlotList> => {
