@@ -5,8 +5,8 @@ export const STORE_BUGS: readonly PlantedBug[] = [
   {
     name: 'buffered slot not written',
     file: 'postgres/scheduling/fire-slots.sql.ts',
-    find: "WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')",
-    replace: "WHERE answer IN ('fired', 'overlap', 'misfire', 'exclusion')",
+    find: "WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion', 'quota')",
+    replace: "WHERE answer IN ('fired', 'overlap', 'misfire', 'exclusion', 'quota')",
     wrong: 'the cursor moves past a slot that should wait, and neither the slot nor a skip is written',
   },
   {
