@@ -1,10 +1,12 @@
 // The API as reached by a called target that reports its result later: by the token it was called with, through the
 // code that ends attempts for the real API. It keeps no state: a report with a lost reply is sent again.
 import assert from 'node:assert/strict'
+import { type Charge, chargeFor } from '../../src/api/access/execution-charge.ts'
 import { endAttempts } from '../../src/api/executions/end-attempts.ts'
 import { DefinitionCache } from '../../src/api/workers/definition-cache.ts'
 import type { AttemptReport } from '../../src/domain/queue/attempt.ts'
 import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/queue/attempt-token.ts'
+import type { Tier } from '../../src/domain/tenants/tenant.ts'
 import { HmacSha256 } from '../../src/lib/hmac.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HeldAttempt } from '../../src/ports/attempts.ts'
@@ -18,7 +20,8 @@ export interface ApiDeps {
   clock: Clock
   random: Random
   wakeup: Wakeup
-  ports: Pick<StorePorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
+  ports: Pick<StorePorts, 'attempts' | 'queue' | 'secrets' | 'requests' | 'executionBudgets'>
+  tierOf: (tenantId: string) => Tier | null
 }
 
 /** The attempt as the target received it. */
@@ -66,17 +69,34 @@ export class SimulatedApi {
     return answer!.status
   }
 
-  /** A request with a key: its result, also when it is repeated. Null: it had none. */
+  /** For so many executions, as for every request that makes some. Null: the tenant has no limit. */
+  charge(tenantId: string, count: number): Promise<Charge> | null {
+    const tier = this.#deps.tierOf(tenantId)
+    if (tier === null || tier.executionsPerMinute === null) return null
+    const caller = { tenantId, tier }
+    return chargeFor(this.#deps.ports, { caller } as Parameters<typeof chargeFor>[1], count)
+  }
+
+  /**
+   * A request with a key: its result, also when it is repeated. Null: it had none. `executions`: as many as it asks for.
+   * Rejects with QUOTA_EXCEEDED when its tenant has no budget for them.
+   */
   async ask(
-    { tenantId, key }: { tenantId: string; key: string },
+    { tenantId, key, executions = 0 }: { tenantId: string; key: string; executions?: number },
     work: (stores: WriteStores) => Promise<string | null>,
   ): Promise<string | null> {
     const { ports, wakeup } = this.#deps
     const once = { tenantId, key, fingerprint: Uint8Array.of(1) }
+    // Without a wait where there is no limit: such seeds keep their course.
+    const charging = this.charge(tenantId, executions)
+    const charge = charging === null ? null : await charging
     const outcome = await ports.requests.run({ once, dryRun: false }, async (stores) => {
+      if (charge !== null && charge.refusal !== null) throw charge.refusal
       const value = await work(stores)
       return { value, reply: value === null ? null : { status: 202, headers: {}, body: value } }
     })
+    if (charge !== null)
+      await charge.settle(outcome.kind === 'done' && outcome.value !== null ? executions : 0)
     // A caller that repeats a request while the first is still in progress is told to try again.
     if (outcome.kind === 'in_flight') throw new Unavailable('the answer to the first request')
     assert(outcome.kind !== 'other_request', `the key ${key} is taken by another request`)

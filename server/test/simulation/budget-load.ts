@@ -1,8 +1,12 @@
 // Herds of tenants with a limit on executions a minute, and the starts of their executions as their targets saw them.
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { TenantCensus } from '../../src/api/access/tenant-census.ts'
+import { RequestShares } from '../../src/api/http/request-shares.ts'
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'
 import { epochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { unlimitedTier } from '../../testing/memory-store/first-tiers.ts'
+import { setupApp } from '../app.ts'
 import { type FaultRates, noFaults } from './faults.ts'
 import { Simulation, type SimulationOptions } from './world.ts'
 
@@ -22,12 +26,17 @@ export function setup(rates: FaultRates = noFaults, options: Partial<SimulationO
     return tenantId
   }
   /** Jobs that are all due at one instant, once. */
-  async function addHerd(tenantId: string, count: number, windowSeconds = 3_600): Promise<void> {
+  async function addHerd(
+    tenantId: string,
+    count: number,
+    windowSeconds = 3_600,
+    atMs = dueMs,
+  ): Promise<void> {
     const now = sim.world.clock.databaseNow()
     for (let n = 0; n < count; n++) {
       const request = {
         name: `${n}`,
-        schedule: { type: 'ONE_TIME', scheduled_time: toRfc3339(epochMs(startAt + dueMs)) } as const,
+        schedule: { type: 'ONE_TIME', scheduled_time: toRfc3339(epochMs(startAt + atMs)) } as const,
         execution: { callback_url: `https://host-${n % hosts}.example/${n}` },
         misfire_window_seconds: windowSeconds,
       }
@@ -59,6 +68,31 @@ export function setup(rates: FaultRates = noFaults, options: Partial<SimulationO
     return counts
   }
   return { sim, addTenant, addHerd, startsOf, outcomesOf }
+}
+
+/** The real API, on the store and the clock of the simulation. */
+export async function openApi(t: TestContext, sim: Simulation) {
+  const { clock, timers } = sim.world
+  const random = sim.randomOf('requests')
+  const { call } = await setupApp(t, {
+    ...sim.tables,
+    ...{ clock, timers, random, ids: sim.idsOf('requests'), events: sim.tables },
+    census: new TenantCensus({ clock, tenants: sim.tables.tenants }),
+    requestShares: new RequestShares({ ...sim.tables, clock, processId: 'this process' }),
+    wakeup: { send: (topic) => sim.anyServer(random)?.hear([topic]), on: () => {} },
+  })
+  return call
+}
+
+/** The most executions above the rate at any time: with each start one falls into a bucket that empties at the rate. */
+export function mostAtOnce(starts: readonly number[], perMinute: number): number {
+  let [spent, before, most] = [0, 0, 0]
+  for (const at of starts) {
+    spent = Math.max(0, spent - ((at - before) * perMinute) / minuteMs) + 1
+    before = at
+    most = Math.max(most, spent)
+  }
+  return most
 }
 
 export const startedBy = (starts: readonly number[], ms: number) => starts.filter((at) => at <= ms).length

@@ -2,8 +2,9 @@
 // several servers, and while some of them crash.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { quotaHost } from '../../src/domain/tenants/execution-budget.ts'
+import { type BudgetGrant, quotaHost } from '../../src/domain/tenants/execution-budget.ts'
 import type { ExecutionBudgets } from '../../src/ports/execution-budgets.ts'
+import type { SlotToFire } from '../../src/ports/slots.ts'
 import { dueMs, judge, minuteMs, setup, startedBy } from './budget-load.ts'
 import { noFaults } from './faults.ts'
 import type { SimulationOptions } from './world.ts'
@@ -79,6 +80,41 @@ test('while servers crash and calls of the store fail no tenant starts more than
   sim.heal()
   assert.equal(await sim.drain(30 * minuteMs), true)
   assert.deepEqual(outcomesOf(tenantId), { succeeded: 1_000 })
+})
+
+test('a scheduler that dies between a charge and its fire forfeits that charge and nothing else', async (t) => {
+  const [perMinute, count, minutes] = [1_000, 4_000, 3]
+  let [granted, fired, answered] = [0, 0, 0]
+  const options: Partial<SimulationOptions> = {
+    servers: [['scheduler'], ['scheduler'], ['worker']],
+    onEvent(_at, server, what, [slots]) {
+      if (/^slots\.fire(AndClaim)?$/.test(what))
+        fired += (slots as readonly SlotToFire[]).filter(({ heldBack }) => heldBack === undefined).length
+      // In the middle of the burst: it never hears the answer.
+      if (what === 'executionBudgets.draw answered' && ++answered === 2) sim.crash(server, minutes * minuteMs)
+    },
+    onDone(name, _args, result) {
+      if (name !== 'executionBudgets.draw') return
+      void result.then((grants) => {
+        for (const grant of grants as readonly BudgetGrant[]) granted += grant.granted
+      })
+    },
+  }
+  const { sim, addTenant, addHerd, startsOf, outcomesOf } = setup(noFaults, options)
+  const tenantId = await addTenant('pro')
+  await addHerd(tenantId, count)
+  await sim.advance(dueMs + minutes * minuteMs)
+  const forfeited = granted - fired
+  t.diagnostic(`${forfeited} of ${granted} charges were forfeited`)
+  assert.ok(forfeited > 0 && forfeited < perMinute, `${forfeited} were forfeited`)
+  const starts = startsOf(tenantId)
+  for (let minute = 1; minute <= minutes; minute++) {
+    const allowed = Math.min(count, perMinute * (1.8 + minute) - forfeited)
+    const started = startedBy(starts, minute * minuteMs)
+    assert.ok(started <= allowed && started >= allowed - 20, `${started} of ${allowed} in minute ${minute}`)
+  }
+  assert.equal(await sim.drain(5 * minuteMs), true)
+  assert.deepEqual(outcomesOf(tenantId), { succeeded: count })
 })
 
 /** A herd of the tier free whose calls fail the first time in one case of three. */

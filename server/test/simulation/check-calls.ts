@@ -11,6 +11,7 @@ import {
   type Context,
   dueOf,
   isOfSlot,
+  isTierLimited,
   type RecordedExecution,
 } from './checker.ts'
 
@@ -83,9 +84,10 @@ export function checkCoverage(context: Context, execution: RecordedExecution): v
   }
 }
 
-function checkLateness({ say, plain }: Context, checked: CheckedJob, execution: RecordedExecution): void {
+function checkLateness(context: Context, checked: CheckedJob, execution: RecordedExecution): void {
+  const { say, plain } = context
   const { executionId, slot, calls } = execution
-  if (!plain || calls.length === 0 || mayWait(checked.version)) return
+  if (!plain || calls.length === 0 || mayWait(checked.version) || isTierLimited(context, checked)) return
   const lateMs = calls[0]!.at - dueOf(checked, slot)
   if (lateMs > lateMsMax && !waitedItsTurn(checked, execution))
     say('I5', `${executionId} started ${lateMs} ms after it was due`)

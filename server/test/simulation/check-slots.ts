@@ -95,6 +95,8 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
     if (!isExplained) say('I1', `${nameOf(checked, slot)} was misfired for no reason`)
     return
   }
+  // See check-budgets.ts.
+  if (reason === 'quota') return
   if (reason === 'exclusion') {
     if (!isExcludedFor(checked, slot))
       say('I1', `${nameOf(checked, slot)} was skipped and no exclusion holds it`)

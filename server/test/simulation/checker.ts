@@ -13,8 +13,10 @@ import type { AttemptRow, JobRow } from '../../testing/memory-store/rows.ts'
 import type { MemoryStore } from '../../testing/memory-store/store.ts'
 import type { VirtualHttp } from '../virtual-world.ts'
 import type { Word } from './async-targets.ts'
+import type { Charged, HeldStretch } from './budget-witness.ts'
 import type { Change } from './changes.ts'
 import { checkAttempts } from './check-attempts.ts'
+import { checkBudgets } from './check-budgets.ts'
 import { checkCalls } from './check-calls.ts'
 import { checkChanges } from './check-changes.ts'
 import { checkGraphJobs } from './check-graph-jobs.ts'
@@ -56,12 +58,19 @@ export interface Evidence {
   databaseAt: (ms: number) => EpochMs
   /** When each execution came to be. */
   bornAt: ReadonlyMap<string, EpochMs>
+  /** The executions of tenants with a limit on executions a minute. */
+  chargedAt: ReadonlyMap<string, Charged>
+  heldStretches: readonly HeldStretch[]
+  /** The executions that waited for the budget. */
+  heldBack: ReadonlySet<string>
   /** How far the clock of a server runs wrong, at most: see `DrawnOptions`. */
   driftMax: number
   /** By how much that clock was put back, in all. */
   backMs: number
   /** Polls come as often as in production: when nothing goes wrong, nothing is late. */
   isPunctual: boolean
+  /** How many times rarer than in production the polls are. */
+  pollFactor: number
   /** No slot lies later. */
   untilAt: number
   /** The delay that targets request with 429. */
@@ -155,6 +164,8 @@ export interface Context {
   isReplaced: (executionId: string) => boolean
   /** Whether something went wrong, for this server or for all, between two instants. */
   wasFaulty: (server: string | null, from: number, to: number) => boolean
+  /** The same for charges: with the failed calls that may cost a tenant budget or room. */
+  wasChargeFaulty: Context['wasFaulty']
 }
 
 export interface Verdict {
@@ -178,7 +189,9 @@ export function checkAll(evidence: Evidence): Verdict {
     say: (invariant, what) => void violations.push({ invariant, what }),
     wordsOf: (executionId) => words.get(executionId) ?? [],
     isReplaced: (executionId) => replaced.has(executionId),
-    wasFaulty: createFaultIndex(evidence),
+    // A failed call of another loop explains nothing about executions and slots.
+    wasFaulty: createFaultIndex(evidence, /^(queue|leases|slots|attempts)\./),
+    wasChargeFaulty: createFaultIndex(evidence, /^(slots\.fire|executionBudgets\.draw|tenantRoom\.)/),
   }
   const [jobs, graphJobs] = [false, true].map((isGraph) =>
     all.filter(({ job }) => evidence.graphs.has(job.jobId) === isGraph),
@@ -187,7 +200,8 @@ export function checkAll(evidence: Evidence): Verdict {
     checkSlots(context, { ...job, executions: job.executions.filter(isOfSlot) })
     checkMisfires(context, job)
     checkChanges(context, job)
-    checkAttempts(context, job)
+    const executions = job.executions.filter(({ skipReason }) => skipReason === null)
+    checkAttempts(context, { ...job, executions })
     checkCalls(context, job)
     checkOverlap(context, job)
     checkWords(context, job)
@@ -196,6 +210,7 @@ export function checkAll(evidence: Evidence): Verdict {
   checkOrders(context, jobs)
   checkLeftovers(context, all)
   checkLimits(context, jobs, graphJobs)
+  checkBudgets(context, all)
   return { violations, seen: countSeen(context, jobs, graphJobs) }
 }
 
@@ -263,6 +278,13 @@ function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): Record
 /** Whether its schedule made it, and not somebody by hand. */
 export function isOfSlot({ kind }: RecordedExecution): boolean {
   return kind === 'slot'
+}
+
+/** Whether the limits of its tenant may delay its executions. */
+export function isTierLimited({ evidence }: Pick<Context, 'evidence'>, { job }: CheckedJob): boolean {
+  const { executionsPerMinute = null, concurrentExecutionsMax = null } =
+    evidence.store.tierOf(job.tenantId) ?? {}
+  return executionsPerMinute !== null || concurrentExecutionsMax !== null
 }
 
 /** When a slot was to fire: by the jitter of its time. */
@@ -345,7 +367,7 @@ function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): 
 }
 
 /** By server and minute, so that a look is cheap. */
-function createFaultIndex({ faults, databaseAt }: Evidence): Context['wasFaulty'] {
+function createFaultIndex({ faults, databaseAt }: Evidence, methods: RegExp): Context['wasFaulty'] {
   const minuteOf = (at: number) => Math.floor(at / 60_000)
   const byMinute = new Map<string, Fault[]>()
   const add = (server: string | null, fault: Fault) => {
@@ -358,8 +380,7 @@ function createFaultIndex({ faults, databaseAt }: Evidence): Context['wasFaulty'
     }
   }
   for (const fault of faults) {
-    // A failed call of another loop explains nothing about executions and slots.
-    if (fault.method !== null && !/^(queue|leases|slots|attempts)\./.test(fault.method)) continue
+    if (fault.method !== null && !methods.test(fault.method)) continue
     add(fault.server, fault)
     if (fault.server !== null) add('any', fault)
   }

@@ -47,6 +47,11 @@ export const SOMETIMES = [
   'run FAILED',
   'run CANCELLED',
   'graph resume run',
+  'waited for the budget',
+  'skipped for quota after a wait',
+  'skipped for quota at once',
+  'request refused for quota',
+  'budget watched while others waited',
 ] as const
 
 export function countSeen(
@@ -65,6 +70,8 @@ export function countSeen(
     superseded: 0,
     /** From the due time of a slot to its fire, except for slots made late by a resume. */
     lateMsMax: 0,
+    'waited for the budget': evidence.heldBack.size,
+    'budget watched while others waited': evidence.heldStretches.length,
   }
   for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
   for (const checked of jobs) {
@@ -107,8 +114,10 @@ function countJob(checked: CheckedJob, add: (what: string, times?: number) => vo
   if (version.misfirePolicy === 'FIRE_ALL') add('catch-up of all', late)
   if (version.misfirePolicy === 'FIRE_ALL' && job.skips.some(({ reason }) => reason === 'misfire'))
     add('catch-up cut to its window')
-  for (const { kind, attempts } of executions) {
+  for (const { reason, count } of job.skips) if (reason === 'quota') add('skipped for quota at once', count)
+  for (const { kind, attempts, skipReason } of executions) {
     if (kind !== 'slot') add(kind)
+    if (skipReason === 'quota') add('skipped for quota after a wait')
     for (const { httpStatus, outcome, final, deadLetter } of attempts) {
       if (httpStatus === 429 && !final) add('retry-after honoured')
       if (outcome === 'timed_out') add('timed out')

@@ -4,6 +4,7 @@ import type { Random } from '../../src/ports/random.ts'
 import { SeededRandom } from '../virtual-world.ts'
 import { drawMs, type FaultRates, minuteMs, noFaults } from './faults.ts'
 import type { ServerRole } from './server.ts'
+import { type DrawnLimits, drawTenantLimits } from './tenant-limits.ts'
 
 /** All that a seed decides; printed with a failure. */
 export interface DrawnOptions {
@@ -23,6 +24,8 @@ export interface DrawnOptions {
   driftMax: number
   startAt: number
   rates: FaultRates
+  /** Of the first tenants. */
+  limits: readonly DrawnLimits[]
 }
 
 const both: readonly ServerRole[] = ['scheduler', 'worker']
@@ -51,9 +54,7 @@ const CHANGES = [
 const ordinaryDay = Date.UTC(2026, 4, 20, 11, 57)
 
 export function drawOptions(seed: number, forMs: number): DrawnOptions {
-  const random = new SeededRandom(seed)
-  // The first draws of seeds that follow each other are alike.
-  for (let i = 0; i < 8; i++) random.next()
+  const random = startOf(seed)
   const capacity = pick(random, [1, 4, 30, 400])
   return {
     servers: pick(random, LAYOUTS),
@@ -67,7 +68,18 @@ export function drawOptions(seed: number, forMs: number): DrawnOptions {
     driftMax: pick(random, [0, 0.0001, 0.001, 0.02]),
     startAt: drawStart(random, forMs),
     rates: random.next() < 0.08 ? noFaults : drawRates(random),
+    limits: drawTenantLimits(startOf(seed ^ limitsStream)),
   }
+}
+
+/** Any number: other draws than the ones of the seed itself. */
+const limitsStream = 0x2c1b3c6d
+
+function startOf(seed: number): Random {
+  const random = new SeededRandom(seed)
+  // The first draws of seeds that follow each other are alike.
+  for (let i = 0; i < 8; i++) random.next()
+  return random
 }
 
 /** Everything is down for so long that slots are misfired, and starts again. */

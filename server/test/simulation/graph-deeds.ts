@@ -145,7 +145,9 @@ class Doer {
   #trigger({ jobId, tenantId }: GraphMember): void {
     const executionId = this.#newId()
     const at = this.#sim.world.clock.databaseNow()
-    void this.#sim.tables.jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane }).then((outcome) => {
+    // It waits for the budget where its tenant has a limit.
+    const order = { tenantId, jobId, executionId, lane: sharedLane, uncharged: true } as const
+    void this.#sim.tables.jobs.trigger(order).then((outcome) => {
       if (outcome.kind !== 'triggered') throw new Error(`${jobId} was not triggered: ${outcome.kind}`)
       this.#sim.deeds.push({ kind: 'trigger', at, jobId, executionId, runId: outcome.runId })
     })

@@ -2,12 +2,16 @@
 // past slots. Each request has a key; some are sent twice at once, and an unanswered request is sent again. The answers
 // are recorded for the checker.
 
+import type { Charge } from '../../src/api/access/execution-charge.ts'
+import { ApiError } from '../../src/api/http/api-error.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
 import { compileStored } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded, previousSlot } from '../../src/domain/schedule/next-run.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { Ids } from '../../src/ports/ids.ts'
+import type { TriggerOutcome } from '../../src/ports/jobs.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
 import type { JobRow } from '../../testing/memory-store/rows.ts'
@@ -44,6 +48,8 @@ export interface Order {
 
 const backfillSlotsMax = 6
 const twiceShare = 0.3
+/** For want of budget now, or ever: it is more than a burst. */
+const quotaRefusals: readonly string[] = ['QUOTA_EXCEEDED', 'TIER_LIMIT']
 /** Older executions are not run again. */
 const recentMax = 30
 
@@ -110,7 +116,10 @@ class Customer {
     if (server === null) return
     const order = this.#open('trigger', jobId)
     const executionId = this.#ids.next()
-    void server.trigger({ tenantId, jobId, executionId, lane: sharedLane }).then(
+    const trigger = () => server.trigger({ tenantId, jobId, executionId, lane: sharedLane })
+    const charging = this.#sim.api.charge(tenantId, 1)
+    const triggering = charging === null ? trigger() : triggerCharged(charging, trigger)
+    void triggering.then(
       (outcome) => {
         if (outcome.kind !== 'triggered') order.refused = true
         else {
@@ -118,7 +127,7 @@ class Customer {
           if (outcome.claimed !== null) this.#sim.meet('trigger taken with its commit')
         }
       },
-      () => {},
+      (error: unknown) => this.#giveUp(error),
     )
   }
 
@@ -207,16 +216,35 @@ class Customer {
   /** Until it is answered; some are sent twice at once. */
   #send(tenantId: string, order: Order, work: (stores: WriteStores) => Promise<string | null>): void {
     const key = `order ${this.#keys++}`
+    const executions = order.kind === 'trigger' || order.kind === 'retry' ? order.count : 0
     const times = this.#random.next() < twiceShare ? 2 : 1
     if (times === 2) this.#sim.meet('request sent twice')
     for (let i = 0; i < times; i++) {
       void insist(this.#sim, this.#random, async () => {
-        const answer = await this.#sim.api.ask({ tenantId, key }, work)
+        const answer = await this.#sim.api.ask({ tenantId, key, executions }, work)
         if (answer === null) order.refused = true
         else order.answers.push(answer)
-      })
+      }).catch((error: unknown) => this.#giveUp(error))
     }
   }
+
+  /** A request without an answer. */
+  #giveUp(error: unknown): void {
+    if (error instanceof Unavailable) return
+    if (!(error instanceof ApiError && quotaRefusals.includes(error.code))) throw error
+    this.#sim.meet('request refused for quota')
+  }
+}
+
+async function triggerCharged(
+  charging: Promise<Charge>,
+  trigger: () => Promise<TriggerOutcome>,
+): Promise<TriggerOutcome> {
+  const { refusal, settle } = await charging
+  if (refusal !== null) throw refusal
+  const outcome = await trigger()
+  await settle(outcome.kind === 'triggered' ? 1 : 0)
+  return outcome
 }
 
 type NewOperation = Parameters<WriteStores['operations']['create']>[0]

@@ -10,6 +10,8 @@ import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import type { JobRow, LiveRow } from '../../testing/memory-store/rows.ts'
 import type { MemoryStore } from '../../testing/memory-store/store.ts'
+import { beforeCall } from './before-call.ts'
+import { BudgetWitness } from './budget-witness.ts'
 import type { Violation } from './checker.ts'
 import type { Simulation } from './world.ts'
 
@@ -20,13 +22,11 @@ const noticedMs = 4_000
 const graceMs = workerLeaseMs - 1_000
 const violationsMax = 20
 
-/** On one of the store's objects, by name. */
-type Replaceable = Record<string, (...args: never[]) => unknown>
-
 export class Witness {
   readonly violations: Violation[] = []
   /** When each execution came to be, by the database's clock. */
   readonly bornAt = new Map<string, EpochMs>()
+  readonly budgets: BudgetWitness
   readonly #sim: Simulation
   readonly #store: MemoryStore
   /** Ended executions, except the ones in batches, which are known by number. */
@@ -40,16 +40,17 @@ export class Witness {
     this.#sim = sim
     this.#store = sim.tables.store
     const { log } = this.#store
-    this.#before(this.#store, 'enqueue', (...[entry, { kind }]: Parameters<MemoryStore['enqueue']>) => {
+    this.budgets = new BudgetWitness(this.#store, (invariant, what) => this.#say(invariant, what))
+    beforeCall(this.#store, 'enqueue', (...[entry, { kind }]: Parameters<MemoryStore['enqueue']>) => {
       this.#see(entry.executionId)
       if (kind !== 'trigger') this.#checkDue(entry)
     })
-    this.#before(this.#store, 'addLive', (row: LiveRow) => {
+    beforeCall(this.#store, 'addLive', (row: LiveRow) => {
       const isNew = this.#see(row.executionId)
       if (this.#store.live.has(row.executionId)) this.#say('I25', `${row.executionId} is live twice`)
       if (isNew && row.kind === 'slot') this.#checkDue(row)
     })
-    this.#before(log, 'add', ({ executionId, attempt, final }: Parameters<typeof log.add>[0]) => {
+    beforeCall(log, 'add', ({ executionId, attempt, final }: Parameters<typeof log.add>[0]) => {
       if (this.#ended.has(executionId))
         this.#say('I11', `attempt ${attempt} of ${executionId} came when it had ended`)
       if (final) this.#ended.add(executionId)
@@ -63,16 +64,6 @@ export class Witness {
     const sinceMs = this.#sim.nowMs - this.#outage.toMs
     if (sinceMs < graceMs)
       this.#say('I10', `${workerId} was declared dead ${Math.round(sinceMs)} ms after an outage of the store`)
-  }
-
-  /** Calls `look` before each call of a method. */
-  #before<T extends object>(of: T, name: keyof T & string, look: (...args: never[]) => void): void {
-    const target = of as unknown as Replaceable
-    const method = target[name]!.bind(of)
-    target[name] = (...args: never[]) => {
-      look(...args)
-      return method(...args)
-    }
   }
 
   #see(executionId: string): boolean {
@@ -98,6 +89,7 @@ export class Witness {
       this.#checkPlaces()
       this.#checkHolders()
       this.#checkCounts()
+      this.budgets.look()
       this.#lookLater()
     })
   }

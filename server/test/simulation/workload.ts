@@ -19,6 +19,7 @@ import { drawMs } from './faults.ts'
 import { startDeeds } from './graph-deeds.ts'
 import { type GraphOptions, startGraphs } from './graphs.ts'
 import { startOrders } from './orders.ts'
+import { type DrawnLimits, limitTenants } from './tenant-limits.ts'
 import type { Simulation } from './world.ts'
 
 export interface WorkloadOptions {
@@ -34,6 +35,8 @@ export interface WorkloadOptions {
   changeEveryMs?: number
   /** Mean time between two things that people ask for by hand. Default: they ask for nothing. */
   orderEveryMs?: number
+  /** Of the first tenants. Default: none has any. */
+  limits?: readonly DrawnLimits[]
 }
 
 /** The delay that a target requests with 429. */
@@ -70,6 +73,7 @@ const denseRuns = 1_200
 
 export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   const random = sim.randomOf('workload')
+  limitTenants(sim, TENANTS, options.limits ?? [])
   const create = createCreator(sim)
   setTargets(sim)
   const count = options.jobs ?? 100
@@ -79,6 +83,7 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
     else if (share < 0.84) create(requestOf(i, random, drawBounded(sim, random, options)))
     else startLater(sim, random, options, (schedule) => create(requestOf(i, random, schedule)))
   }
+  createBusy(sim, options, create)
   const { untilMs, changeEveryMs: everyMs = 20_000 } = options
   const edits = sim.randomOf('edits')
   const drawSchedule = () =>
@@ -93,13 +98,35 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   if (orderEveryMs !== undefined) startOrders(sim, { untilMs, everyMs: orderEveryMs })
 }
 
-function createCreator(sim: Simulation): (request: JobRequest) => void {
+/** Of each tenant with limits, two jobs that ask for more than most limits allow. */
+function createBusy(
+  sim: Simulation,
+  { limits = [], untilMs }: WorkloadOptions,
+  create: (request: JobRequest, tenantId: string) => void,
+): void {
+  const random = sim.randomOf('busy')
+  const end_at = timeOf(sim, untilMs)
+  for (const index of limits.keys())
+    for (const name of ['quick busy', 'quick and busy']) {
+      const request: JobRequest = {
+        name,
+        schedule: { type: 'INTERVAL', every_seconds: drawMs(random, 2, 6), end_at },
+        execution: { callback_url: 'https://quick-1.example/busy', timeout_seconds: 20 },
+        overlap_policy: random.next() < 0.8 ? 'ALLOW' : 'BUFFER_ALL',
+        misfire_window_seconds: drawMs(random, 10, 90),
+        priority: drawMs(random, 1, 10),
+      }
+      create(request, TENANTS[index]!)
+    }
+}
+
+function createCreator(sim: Simulation): (request: JobRequest, tenantId?: string) => void {
   const ids = sim.idsOf('api')
   const lanes = new LaneChooser()
   let created = 0
-  return (request) => {
+  return (request, given) => {
     const now = sim.world.clock.databaseNow()
-    const tenantId = TENANTS[created++ % TENANTS.length]!
+    const tenantId = given ?? TENANTS[created++ % TENANTS.length]!
     const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, now) })
     const context = { jobId: ids.next(), tenantId, tier: unlimitedTier, by: 'somebody', now, enqueue }
     try {

@@ -137,6 +137,11 @@ export class Simulation {
     return running[Math.floor(random.next() * running.length)]?.server ?? null
   }
 
+  /** A server dies, for so long. */
+  crash(name: string, downMs: number): void {
+    this.trouble.crash(this.#servers.get(name)!, downMs)
+  }
+
   meet(what: string, times = 1): void {
     this.met.set(what, (this.met.get(what) ?? 0) + times)
   }
@@ -200,7 +205,9 @@ export class Simulation {
       this.#sendOn(own ?? null, [topic])
     }
     const ports = this.#wrap(link)
-    return new SimulatedApi({ clock, ports, random: this.randomOf('api decisions'), wakeup: { send } })
+    const tierOf = (tenantId: string) => this.tables.store.tierOf(tenantId)
+    const random = this.randomOf('api decisions')
+    return new SimulatedApi({ clock, ports, random, wakeup: { send }, tierOf })
   }
 
   #wrap(link: Caller): StorePorts {
