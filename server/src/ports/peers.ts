@@ -9,6 +9,11 @@ export interface Peers {
    * that drain or have missed a heartbeat; empty when the worker itself is not registered.
    */
   find(workerId: string): Promise<string[]>
+  /**
+   * Workers of ours that call targets, with the same executors and any labels; otherwise as `find`. Empty for a worker that
+   * does not.
+   */
+  findCallers(workerId: string): Promise<string[]>
   /** The load of these workers, without workers that are gone, drain, have no room or have missed a heartbeat. */
   measure(workerIds: readonly string[], routes: readonly string[]): Promise<PeerLoad>
   /**

@@ -29,6 +29,7 @@ test('while its scheduler fires a herd, a worker claims one batch of the herd no
   } satisfies Partial<Queue>
   const peers = {
     find: async () => [],
+    findCallers: async () => [],
     measure: async () => ({ held: [], waiting: 0 }),
     countRunning: async () => [],
   }

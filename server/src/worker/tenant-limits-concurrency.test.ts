@@ -275,11 +275,32 @@ test('nothing is reserved for the trigger of a tenant without room', async (t) =
   assert.equal(worker.directDispatch.reserve(1, ['another tenant'])?.route, serverRoute)
 })
 
+test('workers with other labels keep a limit together', async (t) => {
+  const { start, limited, triggerMany, turn, pass, heldOf } = await setup(t)
+  const workers = [
+    await start({}, { capacity: 80 }),
+    await start({}, { capacity: 80, labels: ['gpu'] }),
+    await start({}, { capacity: 80, labels: ['zone-a'] }),
+  ]
+  // Each of them knows the limit, and that nothing runs.
+  for (const worker of workers) {
+    await triggerMany(1, limited, { afterMs: 0 })
+    await turn(worker)
+    await pass(worker, 300)
+  }
+  for (const worker of workers) await worker.watchPeers()
+  await triggerMany(60, limited)
+  await Promise.all(workers.map((worker) => turn(worker)))
+  const held = workers.map((worker) => heldOf(worker, limited))
+  assert.deepEqual(held, [2, 2, 2])
+})
+
 test('tenants without a limit cost no count of running executions', async (t) => {
   const { start, other, triggerMany, turn, pass, ports } = await setup(t)
   let counts = 0
   const peers = {
     find: ports.peers.find.bind(ports.peers),
+    findCallers: () => assert.fail('nothing is divided'),
     measure: ports.peers.measure.bind(ports.peers),
     async countRunning() {
       counts += 1

@@ -13,7 +13,7 @@ import type { HeldExecution } from './held-execution.ts'
 export interface TenantLimitsDeps {
   clock: Pick<Clock, 'monotonicMs'>
   tenants: Pick<Tenants, 'workLimits'>
-  peers: Pick<Peers, 'countRunning'>
+  peers: Pick<Peers, 'countRunning' | 'findCallers'>
   /** The class of this worker. Default: calls. */
   class?: WorkClass
 }
@@ -27,23 +27,49 @@ export class TenantLimits {
   readonly rates = new CallRates()
   readonly concurrency: ConcurrencyLimits
   readonly #deps: TenantLimitsDeps
+  readonly #class: WorkClass
   /** By tenant: whether it was asked for since the last refresh. */
   readonly #known = new Map<string, boolean>()
-  /** This worker and the others like it; empty: no lease is held. */
+  /** This worker, and the others among which the limits are divided; empty: no lease is held. */
   #workerIds: readonly string[] = []
+  /** Null: no lease is held. */
+  #workerId: string | null = null
   #countedMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: TenantLimitsDeps) {
     this.#deps = deps
-    this.concurrency = new ConcurrencyLimits(deps.class ?? 'calls')
+    this.#class = deps.class ?? 'calls'
+    this.concurrency = new ConcurrencyLimits(this.#class)
   }
 
-  /** The workers among which the limits are divided. `workerId`: null: no lease is held. */
+  /**
+   * The other workers like this one. With limits all workers that call targets divide them, with any labels: these are
+   * asked for by `load` and `refresh`, and stay the group until then. `workerId`: null: no lease is held.
+   */
   setGroup(workerId: string | null, peerIds: readonly string[]): void {
-    this.rates.workers = 1 + peerIds.length
-    this.#workerIds = workerId === null ? [] : [workerId, ...peerIds]
-    const nth = workerId === null ? 0 : peerIds.filter((id) => id < workerId).length
-    this.concurrency.group = { size: 1 + peerIds.length, nth }
+    const isSame = workerId === this.#workerId
+    this.#workerId = workerId
+    if (!isSame || !this.#asksForCallers) this.#divideAmong(peerIds)
+  }
+
+  get #asksForCallers(): boolean {
+    const isLimited = this.concurrency.isLimited || this.rates.isLimited
+    return this.#class === 'calls' && this.#workerId !== null && isLimited
+  }
+
+  async #findGroup(): Promise<void> {
+    const workerId = this.#workerId
+    if (!this.#asksForCallers || workerId === null) return
+    const callers = await this.#deps.peers.findCallers(workerId)
+    if (workerId === this.#workerId) this.#divideAmong(callers)
+  }
+
+  #divideAmong(others: readonly string[]): void {
+    const workerId = this.#workerId
+    this.rates.workers = 1 + others.length
+    this.#workerIds = workerId === null ? [] : [workerId, ...others]
+    const nth = workerId === null ? 0 : others.filter((id) => id < workerId).length
+    this.concurrency.group = { size: 1 + others.length, nth }
   }
 
   /** Makes sure that the limits of these tenants are known. */
@@ -54,7 +80,10 @@ export class TenantLimits {
       else missing.push(tenantId)
     }
     if (missing.length === 0) return
-    await this.#count(await this.#fetch(missing))
+    const knewGroup = this.#asksForCallers
+    const limited = await this.#fetch(missing)
+    if (!knewGroup) await this.#findGroup()
+    await this.#count(limited)
   }
 
   /** Fetches the limits that are in use again, and forgets the others. When it fails, the known limits hold. */
@@ -67,6 +96,7 @@ export class TenantLimits {
     }
     const used = [...this.#known.keys()]
     await this.#fetch(used)
+    await this.#findGroup()
     for (const tenantId of used) this.#known.set(tenantId, false)
     this.rates.forgetIdle(this.#deps.clock.monotonicMs())
     await this.#recount()

@@ -17,12 +17,24 @@ export class MemoryPeers implements Peers {
   }
 
   async find(workerId: string): Promise<string[]> {
+    return this.#find(workerId, (one, own) => isDeepStrictEqual(kindOf(one), kindOf(own)))
+  }
+
+  async findCallers(workerId: string): Promise<string[]> {
+    return this.#find(
+      workerId,
+      (one, own) =>
+        [one, own].every((lease) => classOf(lease) === 'calls') &&
+        isDeepStrictEqual(one.executors, own.executors),
+    )
+  }
+
+  #find(workerId: string, isAlike: (one: LeaseRow, own: LeaseRow) => boolean): string[] {
     const { leases } = this.#store
     const own = leases.get(workerId)
     if (own === undefined) return []
-    const kind = kindOf(own)
     const ids = [...leases.values()]
-      .filter((one) => one !== own && this.#claims(one) && isDeepStrictEqual(kindOf(one), kind))
+      .filter((one) => one !== own && this.#claims(one) && isAlike(one, own))
       .map((one) => one.workerId)
       .toSorted(compareText)
     const next = ids.filter((id) => id > workerId)

@@ -6,8 +6,9 @@
 //   - executions at workers of other classes, but a tenth of the limit is left to this class
 //   - executions of this class that no active worker of it counts: at workers that drain or are silent, and awaited ones
 //     whose caller is gone
-//   = the allowance of the active workers of this class, divided among them without a rest; the rest after equal portions
-//     goes to other workers for each tenant, so that tenants with small limits do not all wait for the first ones
+//   = the allowance of the active workers of this class, divided among them without a rest; the places
+//     beyond equal portions are at other workers for each tenant, so that tenants with small limits do not all wait for the
+//     first ones
 //
 // Classes are calls, commands and the tenant's own workers. Each has a tenth for itself, at least one execution, so that it
 // does not wait for as long as another class uses the whole limit; as soon as it uses its tenth, the others leave it.

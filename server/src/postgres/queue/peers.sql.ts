@@ -1,23 +1,35 @@
 // The statements that compare a worker with the others like it.
-import { fragment, sql } from '../../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { waitingOn } from '../sql/fragments.ts'
 
 /** Of a worker (w): it claims, and has beaten within $1 ms. */
 const claims = fragment`
   w.status = 'ACTIVE' AND w.beat_at >= clock_timestamp() - $1 * interval '1 millisecond'`
 
-// $2 the worker, $3 how many. The next ones by id, so that in a large fleet each worker looks at others.
-export const selectPeers = sql('selectPeers')`
+/**
+ * $2 the worker, $3 how many. The next ones by id, so that in a large fleet each worker looks at others. `isAlike`: whether a
+ * worker (w) counts for the one that asks (own).
+ */
+const othersLike = (isAlike: Fragment): Fragment => fragment`
   SELECT w.worker_id
   FROM workers own
-  JOIN workers w ON w.worker_id <> own.worker_id
-    AND w.tenant_id IS NOT DISTINCT FROM own.tenant_id
-    AND w.executors = own.executors
-    AND w.handlers = own.handlers
-    AND w.labels = own.labels
+  JOIN workers w ON w.worker_id <> own.worker_id AND ${isAlike}
   WHERE own.worker_id = $2 AND ${claims}
   ORDER BY w.worker_id < own.worker_id, w.worker_id
   LIMIT $3`
+
+export const selectPeers = sql('selectPeers')`${othersLike(fragment`
+  w.tenant_id IS NOT DISTINCT FROM own.tenant_id
+    AND w.executors = own.executors
+    AND w.handlers = own.handlers
+    AND w.labels = own.labels`)}`
+
+/** Labels say nothing about calls: each of these can make them all. */
+export const selectCallers = sql('selectCallers')`${othersLike(fragment`
+  w.tenant_id IS NULL
+    AND own.tenant_id IS NULL
+    AND w.executors = own.executors
+    AND own.executors @> ARRAY['http']`)}`
 
 // $2 workers, $3 how many executions of each are counted, $4 routes, $5 how many waiting executions are counted. Every
 // count ends early: the cost does not grow with the queue. Without peers nothing is counted.

@@ -1,6 +1,7 @@
 // The other workers like a worker, on PostgreSQL.
 import { heldCountMax, type PeerLoad, peersMax, waitingCountMax } from '../../domain/queue/spread.ts'
 import { workerBeatMs } from '../../domain/queue/worker.ts'
+import type { Sql } from '../../lib/sql.ts'
 import type { Peers, RunningOfTenant } from '../../ports/peers.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import type { Database } from '../connection/database.ts'
@@ -18,9 +19,17 @@ export class PostgresPeers implements Peers {
     this.#database = database
   }
 
-  async find(workerId: string): Promise<string[]> {
+  find(workerId: string): Promise<string[]> {
+    return this.#find(statements.selectPeers, workerId)
+  }
+
+  findCallers(workerId: string): Promise<string[]> {
+    return this.#find(statements.selectCallers, workerId)
+  }
+
+  async #find(statement: Sql, workerId: string): Promise<string[]> {
     const values = [silentMs, workerId, peersMax]
-    const { rows } = await this.#database.query<{ worker_id: string }>(statements.selectPeers, values)
+    const { rows } = await this.#database.query<{ worker_id: string }>(statement, values)
     return rows.map((row) => row.worker_id)
   }
 

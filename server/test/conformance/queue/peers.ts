@@ -50,6 +50,24 @@ export function testPeers(name: string, setup: (t: TestContext) => Promise<Store
     assert.deepEqual(await s.peers.find(s.ids.next()), [])
   })
 
+  test(`${name}: the workers that call targets are found with any labels`, async (t) => {
+    const s = await setup(t)
+    await register(s, 1, 2, 3)
+    const tenantId = await s.addTenant(1)
+    const sdk = { executors: ['worker'], handlers: ['sweep'] } as const
+    await s.leases.register({ ...workerNumbered(4), executors: ['shell'] })
+    await s.leases.register({ ...workerNumbered(5), labels: ['gpu'] })
+    await s.leases.register({ ...workerNumbered(6), executors: ['http', 'worker'] })
+    await s.leases.register({ ...workerNumbered(7), ...sdk, tenantId })
+    assert.deepEqual(await s.peers.findCallers(idOf(3)), [5, 1, 2].map(idOf))
+    assert.deepEqual(await s.peers.findCallers(idOf(5)), [1, 2, 3].map(idOf))
+    for (const other of [4, 6, 7]) assert.deepEqual(await s.peers.findCallers(idOf(other)), [])
+    await s.leases.beat(idOf(2), { status: 'DRAINING', currentLoad: 0 })
+    assert.deepEqual(await s.peers.findCallers(idOf(5)), [1, 3].map(idOf))
+    await s.ageLeases(7_000)
+    assert.deepEqual(await s.peers.findCallers(idOf(5)), [])
+  })
+
   test(`${name}: a worker that drains or has missed a heartbeat is no peer`, async (t) => {
     const s = await setup(t)
     await register(s, 1, 2, 3)
