@@ -2,12 +2,18 @@
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { countWaitingOfTenants, lockStorage, measureStorage } from '../src/postgres/access/tenant-room.sql.ts'
 import { selectResumable } from '../src/postgres/jobs/jobs.sql.ts'
+import { selectWaitingOfTenants } from '../src/postgres/queue/maintenance.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
 const tenants = `SELECT ARRAY['${defaultTenantId}']::uuid[]`
 
 export const tenantStatements: HotStatement[] = [
+  {
+    statement: selectWaitingOfTenants,
+    values: [tenant, 'SELECT 16', 'SELECT 8'],
+    types: 'uuid, int, bigint',
+  },
   { statement: selectResumable, values: ['SELECT 20'], types: 'bigint' },
   {
     statement: countWaitingOfTenants,

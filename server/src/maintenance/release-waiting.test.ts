@@ -7,6 +7,8 @@ import { LaneChooser } from '../domain/queue/lane.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { Releaser } from './release-waiting.ts'
 
+const other = '0192abcd-ef01-7000-8000-000000000002'
+
 async function setup() {
   const world = createVirtualWorld()
   const { store, ...ports } = openMemoryStore(world.clock)
@@ -187,6 +189,19 @@ test('a round goes over more than 500 jobs and then begins again', async () => {
   assert.deepEqual(new Set(jobs.map((job) => claimable(job).length)), new Set([1]))
   assert.deepEqual(told, ['ready', 'ready', 'ready'])
   assert.equal(await releaser.step(), 'idle')
+})
+
+test('a tenant with one waiting job does not wait until the round has come to it', async () => {
+  const { releaser, createWaiting, createJob, fire, trigger, runAllOf, claimable } = await setup()
+  await createWaiting(1_600)
+  const job = await createJob({ tenantId: other })
+  await fire(job, 0)
+  await trigger(job)
+  await runAllOf(1_601)
+  assert.equal(await releaser.step(), 'more')
+  assert.equal(claimable(job).length, 0)
+  assert.equal(await releaser.step(), 'more')
+  assert.equal(claimable(job).length, 1)
 })
 
 test('a round of exactly 500 jobs still counts as one in which something waits', async () => {

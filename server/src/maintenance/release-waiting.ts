@@ -1,6 +1,7 @@
 // The one release loop: releases the waiting executions of a job, by the plan that `domain/queue/release.ts` makes
 // while the job is locked. It scans waiting executions, a bounded number of jobs at a time, and goes round; a finish
-// touches none of their rows.
+// touches none of their rows. In a round of many steps tenants have turns besides: a tenant with few waiting jobs does not wait
+// until the round has gone through the jobs of a tenant with very many.
 
 import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graphs/graph-run.ts'
 import { executionIdAt } from '../domain/queue/execution.ts'
@@ -10,14 +11,14 @@ import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
-import type { Maintenance, Released, ReleaseOrder } from '../ports/maintenance.ts'
+import type { Maintenance, Released, ReleaseOrder, WaitingOfTenants } from '../ports/maintenance.ts'
 import { emitCancelled } from '../telemetry/emit-settled.ts'
 
 export interface ReleaseDeps {
   clock: Pick<Clock, 'databaseNow'>
   ids: Ids
   lanes: LaneChooser
-  maintenance: Pick<Maintenance, 'findWaiting' | 'release'>
+  maintenance: Pick<Maintenance, 'findWaiting' | 'findWaitingOfTenants' | 'release'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
   /** Called after a commit that cancelled running executions. */
@@ -27,6 +28,8 @@ export interface ReleaseDeps {
 }
 
 const jobsMax = 500
+/** In each step of a round of many. */
+const turns: WaitingOfTenants = { tenants: 16, each: 8 }
 /** While something waits. */
 const releaseEveryMs = 100
 /** Rounds without a wait between them, for as long as one makes way for the next. */
@@ -38,6 +41,8 @@ export class Releaser {
   readonly #deps: ReleaseDeps
   /** Where the round is; null: at its beginning. */
   #after: string | null = null
+  /** The tenant that had a turn last; null: the first one is next. */
+  #lastTenant: string | null = null
   #found = 0
   /** Whether this round made way for more. */
   #more = false
@@ -50,9 +55,10 @@ export class Releaser {
 
   async step(): Promise<'more' | 'idle' | number> {
     const { maintenance } = this.#deps
+    const inTurn = this.#after === null ? [] : await this.#takeTurns()
     const jobIds = await maintenance.findWaiting(this.#after, jobsMax)
-    if (jobIds.length > 0)
-      this.#notify(await maintenance.release(jobIds, (job, keys) => this.#order(job, keys)))
+    const both = [...new Set([...inTurn, ...jobIds])]
+    if (both.length > 0) this.#notify(await maintenance.release(both, (job, keys) => this.#order(job, keys)))
     this.#found += jobIds.length
     // The first page has more than that when others wait longest for a key.
     if (jobIds.length >= jobsMax) {
@@ -60,6 +66,12 @@ export class Releaser {
       return 'more'
     }
     return this.#endRound()
+  }
+
+  async #takeTurns(): Promise<string[]> {
+    const { jobIds, last } = await this.#deps.maintenance.findWaitingOfTenants(this.#lastTenant, turns)
+    this.#lastTenant = last
+    return jobIds
   }
 
   #notify({ ready, cancelled, planned, more, settled = [] }: Released): void {

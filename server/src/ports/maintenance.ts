@@ -27,6 +27,14 @@ export interface Maintenance {
    */
   findWaiting(after: string | null, limit: number): Promise<string[]>
   /**
+   * Of the next tenants after `after`, by id, the first jobs that have waiting executions, and the first with a next slot that
+   * awaits an end. `last`: the last of these tenants; null: there are no further ones.
+   */
+  findWaitingOfTenants(
+    after: string | null,
+    limits: WaitingOfTenants,
+  ): Promise<{ jobIds: string[]; last: string | null }>
+  /**
    * Locks the jobs, lets `decide` choose the executions to release of each, and writes that. Jobs locked by others are
    * left out. Executions that deleted jobs left behind end, in transactions of their own: at most `endedWithJobMax` in
    * batches and as many alone.
@@ -89,4 +97,10 @@ export interface Released {
   more: boolean
   /** Executions that were cancelled before they ran. Absent: none. */
   settled?: readonly SettledAttempt[]
+}
+
+export interface WaitingOfTenants {
+  tenants: number
+  /** Of each tenant: waiting executions, and jobs that await an end. */
+  each: number
 }

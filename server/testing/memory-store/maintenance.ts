@@ -5,7 +5,14 @@ import { rankOf } from '../../src/domain/queue/rank.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
 import { workerLeaseMs } from '../../src/domain/queue/worker.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
-import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../src/ports/maintenance.ts'
+import type {
+  Maintenance,
+  Overdue,
+  Released,
+  ReleaseOrder,
+  TimedOut,
+  WaitingOfTenants,
+} from '../../src/ports/maintenance.ts'
 import { isRunning } from './cancel.ts'
 import { overdueAt, overdueOf } from './deadlines.ts'
 import { endLeftBehind } from './end-deleted.ts'
@@ -14,7 +21,7 @@ import { applyRelease, waitingJobOf } from './release.ts'
 import type { JobRow } from './rows.ts'
 import { settle } from './settle.ts'
 import { compareText } from './sorted-set.ts'
-import type { MemoryStore } from './store.ts'
+import { isAwaiting, type MemoryStore } from './store.ts'
 import { MemoryWorkers } from './workers.ts'
 
 export class MemoryMaintenance implements Maintenance {
@@ -54,6 +61,20 @@ export class MemoryMaintenance implements Maintenance {
     const longest = this.#store.waitingForKey.take(limit).map(({ jobId }) => jobId)
     // In front: the last one is where the next page begins.
     return [...new Set(longest).difference(new Set(page)), ...page]
+  }
+
+  async findWaitingOfTenants(after: string | null, { tenants, each }: WaitingOfTenants) {
+    const waiting = this.#store.waitingJobs.takeAfter(null, Number.POSITIVE_INFINITY)
+    const jobs = this.#inOrder(waiting).filter((job) => job.waiting.size > 0 || isAwaiting(job.cursor))
+    const byTenant = Map.groupBy(jobs, ({ tenantId }) => tenantId)
+    const behind = [...byTenant].filter(([tenantId]) => compareText(tenantId, after ?? '') > 0)
+    const turns = behind.toSorted(([a], [b]) => compareText(a, b)).slice(0, tenants)
+    const jobIds = turns.flatMap(([, own]) => {
+      const executions = own.flatMap(({ jobId, waiting: { size } }) => new Array<string>(size).fill(jobId))
+      const awaiting = own.filter(({ cursor }) => isAwaiting(cursor)).map(({ jobId }) => jobId)
+      return [...new Set([...executions.slice(0, each), ...awaiting.slice(0, each)])].toSorted(compareText)
+    })
+    return { jobIds, last: turns.length < tenants ? null : turns.at(-1)![0] }
   }
 
   async release(

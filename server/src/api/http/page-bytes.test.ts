@@ -5,6 +5,7 @@ import { pageBytesMax } from '@carillon/contract/constants.ts'
 import { bearer } from '../../../test/access.ts'
 import { operatorKey, runAll, setupApp, testWorker } from '../../../test/app.ts'
 import { EventReader } from '../../../test/event-reader.ts'
+import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 const attemptsMade = 10
@@ -57,6 +58,29 @@ test('a stream tells every line of a long log, in events of at most 2 MiB', asyn
     await world.advance(1_000)
   }
   assert.deepEqual(counts, [251, 59])
+})
+
+test('a page of executions with the longest errors has at most 2 MiB, all 200 of them', async (t) => {
+  const { call, memory, world } = await setupApp(t)
+  const execution = { callback_url: 'http://127.0.0.1:9/' }
+  const settings = { schedule: '0 0 1 1 *', overlap_policy: 'ALLOW', execution }
+  const job = await call('POST', '/jobs', { name: 'a', ...settings })
+  const { job_id: jobId } = job.json()
+  // JSON writes each as six bytes.
+  const message = '\u0001'.repeat(messageLengthMax)
+  const error = { type: 'HANDLER_ERROR', message } as const
+  const failed = { outcome: 'failed', error, deadReason: 'NOT_RETRYABLE' } as const
+  // A few at once, as many together are not in the shared lane.
+  for (let n = 0; n < 20; n++) {
+    await call('POST', `/jobs/${jobId}/triggers`, { count: 10 })
+    await runAll({ memory, world }, failed)
+    await world.advance(1_000)
+  }
+  for (const path of ['/executions', `/jobs/${jobId}/executions`, '/dead-letters']) {
+    const answer = await call('GET', `${path}?limit=200`)
+    const bytes = Buffer.byteLength(answer.body)
+    assert(bytes > 200 * message.length * 6 && bytes <= pageBytesMax, `${path}: ${bytes} bytes`)
+  }
 })
 
 test('a page of workers with many handlers has at most 2 MiB, and its cursor leads to every other one', async (t) => {

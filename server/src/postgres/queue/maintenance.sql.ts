@@ -108,6 +108,41 @@ export const selectWaitingJobs = sql('selectWaitingJobs')`
       ORDER BY 1 LIMIT $2)
   ) w ORDER BY w.job_id LIMIT $2)`
 
+// Tenants ($2) behind one ($1), by id, by skipping through the indexes; of each, jobs of the first waiting executions ($3) and
+// as many that await an end.
+export const selectWaitingOfTenants = sql('selectWaitingOfTenants')`
+  WITH RECURSIVE owner AS (
+    SELECT 1 AS nth, least(
+      (SELECT l.tenant_id FROM live l WHERE l.state = 'waiting' AND l.tenant_id > $1 ORDER BY l.tenant_id LIMIT 1),
+      (SELECT c.tenant_id FROM cursors c
+        WHERE c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends AND c.tenant_id > $1
+        ORDER BY c.tenant_id LIMIT 1)) AS tenant_id
+    UNION ALL
+    SELECT o.nth + 1, least(
+      (SELECT l.tenant_id FROM live l WHERE l.state = 'waiting' AND l.tenant_id > o.tenant_id
+        ORDER BY l.tenant_id LIMIT 1),
+      (SELECT c.tenant_id FROM cursors c
+        WHERE c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends AND c.tenant_id > o.tenant_id
+        ORDER BY c.tenant_id LIMIT 1))
+    FROM owner o WHERE o.tenant_id IS NOT NULL AND o.nth < $2
+  )
+  SELECT owner.tenant_id, found.job_id
+  FROM owner
+  CROSS JOIN LATERAL (
+    SELECT waiting.job_id FROM (
+      SELECT l.job_id FROM live l WHERE l.state = 'waiting' AND l.tenant_id = owner.tenant_id
+      ORDER BY l.job_id LIMIT $3
+    ) waiting
+    UNION
+    SELECT awaiting.job_id FROM (
+      SELECT c.job_id FROM cursors c
+      WHERE c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends AND c.tenant_id = owner.tenant_id
+      ORDER BY c.job_id LIMIT $3
+    ) awaiting
+  ) found
+  WHERE owner.tenant_id IS NOT NULL
+  ORDER BY owner.tenant_id, found.job_id`
+
 const awaits = fragment`(c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends)`
 
 // Of the run of a root (r). Scalar subqueries: the planner would hash whole tables for them.

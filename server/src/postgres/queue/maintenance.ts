@@ -7,7 +7,14 @@ import { executorOfRoute } from '../../domain/queue/route.ts'
 import { formerWorkersMax, shownMs, workerLeaseMs } from '../../domain/queue/worker.ts'
 import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
+import type {
+  Maintenance,
+  Overdue,
+  Released,
+  ReleaseOrder,
+  TimedOut,
+  WaitingOfTenants,
+} from '../../ports/maintenance.ts'
 import { type Columns, fromColumns } from '../connection/columns.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
@@ -74,6 +81,18 @@ export class PostgresMaintenance implements Maintenance {
     const inPage = new Set(page)
     const first = rows.filter(({ job_id: jobId, listed }) => !listed && !inPage.has(jobId))
     return [...first.map((row) => row.job_id), ...page]
+  }
+
+  async findWaitingOfTenants(after: string | null, { tenants, each }: WaitingOfTenants) {
+    const { rows } = await this.#database.query<{ tenant_id: string; job_id: string }>(
+      statements.selectWaitingOfTenants,
+      [after ?? firstId, tenants, each],
+    )
+    const found = new Set(rows.map((row) => row.tenant_id))
+    return {
+      jobIds: rows.map((row) => row.job_id),
+      last: found.size < tenants ? null : rows.at(-1)!.tenant_id,
+    }
   }
 
   release(

@@ -593,6 +593,7 @@ CREATE TABLE cursors (
   CONSTRAINT cursors_status_check CHECK (status = ANY (ARRAY['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED']))
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX cursors_awaiting ON cursors (job_id) WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends;
+CREATE INDEX cursors_awaiting_of_tenant ON cursors (tenant_id, job_id) WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends;
 CREATE INDEX cursors_by_graph ON cursors (graph_id) WHERE graph_id IS NOT NULL;
 CREATE INDEX cursors_by_status ON cursors (tenant_id, status, job_id);
 CREATE INDEX cursors_due ON cursors (partition_id, due_at, job_id) WHERE status = 'ACTIVE' AND due_at IS NOT NULL;
@@ -825,6 +826,7 @@ CREATE INDEX live_retrying ON live (ready_at) WHERE state = 'retrying';
 CREATE INDEX live_skipped_at ON live (skip_at) WHERE "left"(state, 5) = 'ready' AND host = 'quota';
 CREATE INDEX live_waiting ON live (job_id, rank) WHERE state = 'waiting';
 CREATE INDEX live_waiting_for_key ON live (rank) WHERE state = 'waiting' AND concurrency_key IS NOT NULL;
+CREATE INDEX live_waiting_of_tenant ON live (tenant_id, job_id) WHERE state = 'waiting';
 CREATE TRIGGER live_ended AFTER DELETE ON live FOR EACH ROW WHEN (old.run_id IS NOT NULL) EXECUTE FUNCTION note_run();
 CREATE TRIGGER live_started AFTER INSERT ON live FOR EACH ROW WHEN (new.run_id IS NOT NULL AND (new.kind = ANY (ARRAY['slot', 'trigger', 'backfill']))) EXECUTE FUNCTION note_run();
 

@@ -44,6 +44,25 @@ function testFindWaiting(name: string, setup: (t: TestContext) => Promise<StoreS
     assert.deepEqual(owed, [null, { from, to: s.at(3) }, { from, to: s.at(4) }, null])
   })
 
+  test(`${name}: the first waiting jobs of a tenant are found, whichever others have very many`, async (t) => {
+    const s = await setup(t)
+    const tenants = [await s.addTenant(1), await s.addTenant(1), await s.addTenant(1)].toSorted()
+    const waiting: string[][] = []
+    for (const [n, tenantId] of tenants.entries()) {
+      const jobs: NewJob[] = []
+      for (let i = 0; i < 3 - n; i++) jobs.push(await s.createJob({ tenantId }))
+      for (const job of [...jobs, ...jobs]) await s.trigger(job)
+      waiting.push(jobs.map(({ jobId }) => jobId).toSorted())
+    }
+    const [a, b, c] = waiting as [string[], string[], string[]]
+    const find = (after: string | null, count: number) =>
+      s.maintenance.findWaitingOfTenants(after, { tenants: count, each: 2 })
+    assert.deepEqual(await find(null, 2), { jobIds: [...a.slice(0, 2), ...b], last: tenants[1] })
+    assert.deepEqual(await find(tenants[1]!, 2), { jobIds: c, last: null })
+    assert.deepEqual(await find(tenants[2]!, 2), { jobIds: [], last: null })
+    assert.deepEqual(await find(null, 3), { jobIds: [...a.slice(0, 2), ...b, ...c], last: tenants[2] })
+  })
+
   test(`${name}: a job that waits is known with all that is needed to decide`, async (t) => {
     const s = await setup(t)
     const schedule = { type: 'INTERVAL', every_seconds: 2 } as const

@@ -22,6 +22,9 @@ export function testAwaits(name: string, setup: Setup): void {
     const { status, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([status, slotAt], ['ACTIVE', null])
     assert.deepEqual(await s.maintenance.findWaiting(null, 10), [job.jobId])
+    const turns = { tenants: 2, each: 2 }
+    const inTurn = { jobIds: [job.jobId], last: null }
+    assert.deepEqual(await s.maintenance.findWaitingOfTenants(null, turns), inTurn)
     assert.deepEqual((await s.look(job)).awaits, { endedAt: null })
     assert.equal((await s.release(job)).planned, false)
     assert.equal(await takeNote(s, job), null)
