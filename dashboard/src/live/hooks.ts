@@ -26,6 +26,28 @@ export function useLiveRefresh(
   useLiveSometimes(types, () => void invalidate(...prefixes), everyMs)
 }
 
+/** The health of a job is there so long after the end of an execution. */
+const healthLagMs = 4_000
+
+/** Refetches lists of jobs by health when something ended, and again when the health must have followed. */
+export function useHealthRefresh(prefixes: readonly string[], everyMs = 5_000): void {
+  const invalidate = useInvalidate()
+  const again = useRef<number>(undefined)
+  const refresh = () => {
+    if (!document.hidden) void invalidate(...prefixes)
+  }
+  useLiveSometimes(
+    ['jobs', 'executions'],
+    () => {
+      refresh()
+      window.clearTimeout(again.current)
+      again.current = window.setTimeout(refresh, healthLagMs)
+    },
+    everyMs,
+  )
+  useEffect(() => () => window.clearTimeout(again.current), [])
+}
+
 /** Runs when such an event comes and the page is seen, at most once in `everyMs`. */
 export function useLiveSometimes(
   types: readonly (keyof LiveEvents)[],

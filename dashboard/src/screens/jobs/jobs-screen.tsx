@@ -1,48 +1,50 @@
-// Jobs: when each runs, how it went, and the actions on one or on all that match.
-import { JOB_STATUSES } from '@carillon/contract/constants.ts'
-import type { Job } from '@carillon/contract/job.ts'
+// Jobs, failing ones first: how each went last, when it runs next, and the actions on one or on all that match.
+import type { Job, ListedJob } from '@carillon/contract/job.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
-import { FilterBar, FilterText, StatusChips } from '../../components/filter-bar.tsx'
-import { ExecutionLink, JobLink } from '../../components/links.tsx'
+import { FilterBar, FilterText } from '../../components/filter-bar.tsx'
+import { JobLink } from '../../components/links.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
-import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { useLiveRefresh } from '../../live/hooks.ts'
+import { useHealthRefresh } from '../../live/hooks.ts'
 import { BulkJobs } from './bulk-jobs.tsx'
 import { canPause } from './can-pause.ts'
 import { PauseDialog, ResumeDialog, RunListedDialog } from './job-dialogs.tsx'
-import { useLastRuns } from './last-runs.ts'
+import { JobTabs } from './job-tabs.tsx'
+import { LastResult } from './last-result.tsx'
 import { Countdown, ScheduleText } from './schedule-cell.tsx'
 import { Tags } from './tags.tsx'
 import './jobs.css'
 
-const filterNames = ['status', 'tag', 'q'] as const
+const textNames = ['tag', 'q'] as const
+const filterNames = ['health', 'status', ...textNames] as const
 
 export function JobsScreen() {
   const navigate = useNavigate()
   const mayWrite = useMay('write')
+  const texts = useQueryOf(textNames)
   const filter = useQueryOf(filterNames)
-  const list = useList<Job>('/jobs', 'jobs', { query: filter })
-  useLiveRefresh(['jobs', 'executions'], ['/jobs'], 10_000)
+  const query = useMemo(() => ('health' in filter ? filter : { ...filter, sort: 'failing_first' }), [filter])
+  const list = useList<ListedJob>('/jobs', 'jobs', { query })
+  useHealthRefresh(['/jobs'])
   const [asked, setAsked] = useState<{ action: 'run' | 'pause' | 'resume'; job: Job } | null>(null)
-  const lastRuns = useLastRuns()
-  const columns = useMemo(() => columnsOf(lastRuns, (action, job) => setAsked({ action, job })), [lastRuns])
+  const columns = useMemo(() => columnsOf((action, job) => setAsked({ action, job })), [])
   const create = () => void navigate({ to: '/jobs/new' })
   useKey('n', 'New job', create)
   const close = () => setAsked(null)
   const actions = (
     <>
-      <BulkJobs filter={filter} />
+      {/* An operation takes no condition on the health of jobs. */}
+      {!('health' in filter) && <BulkJobs filter={filter} />}
       {mayWrite && (
         <Button kind="primary" icon="plus" onClick={create}>
           New job
@@ -53,19 +55,20 @@ export function JobsScreen() {
   const total = list.total === null ? '' : `${formatCount(list.total, list.totalCapped)} found`
   return (
     <Page title="Jobs" lead={total} actions={actions}>
-      <FilterBar names={filterNames}>
+      <FilterBar names={textNames}>
         <FilterText name="q" label="Name, key or tag" isSearch />
         <FilterText name="tag" label="Tag" />
-        <StatusChips statuses={JOB_STATUSES} />
       </FilterBar>
-      <DataTable
-        label="Jobs"
-        rows={list.items}
-        columns={columns}
-        rowKey={(job) => job.job_id}
-        list={list}
-        empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
-      />
+      <JobTabs query={texts}>
+        <DataTable
+          label="Jobs"
+          rows={list.items}
+          columns={columns}
+          rowKey={(job) => job.job_id}
+          list={list}
+          empty={<NoJobs filter={filter} />}
+        />
+      </JobTabs>
       {asked?.action === 'run' && <RunListedDialog job={asked.job} onClose={close} />}
       {asked?.action === 'pause' && <PauseDialog job={asked.job} onClose={close} />}
       {asked?.action === 'resume' && <ResumeDialog job={asked.job} onClose={close} />}
@@ -75,16 +78,13 @@ export function JobsScreen() {
 
 type Ask = (action: 'run' | 'pause' | 'resume', job: Job) => void
 
-function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<Job>[] {
+function columnsOf(ask: Ask): Column<ListedJob>[] {
   return [
-    { header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
-    { header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
-    wideColumn('Runs', 'minmax(11rem, 2fr)', (job) => <ScheduleText job={job} />),
+    { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (job) => <NameCell job={job} /> },
+    wideColumn('Last result', 'minmax(16rem, 2.1fr)', (job) => <LastResult job={job} />),
     wideColumn('Next run', '8.5rem', (job) => <Countdown at={job.schedule?.next_run_at ?? null} />),
-    wideColumn('Last run', 'minmax(9rem, 1fr)', (job) => (
-      <LastRunCell job={job} run={lastRuns.get(job.job_id)} />
-    )),
-    wideColumn('Tags', 'minmax(6rem, 1.2fr)', (job) => <Tags tags={job.tags} />),
+    wideColumn('Schedule', 'minmax(9rem, 1.5fr)', (job) => <ScheduleText job={job} />),
+    wideColumn('Tags', 'minmax(7rem, 1.3fr)', (job) => <Tags tags={job.tags} />),
     {
       header: '',
       name: 'Actions',
@@ -95,32 +95,24 @@ function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<J
   ]
 }
 
-function NameCell({ job }: { job: Job }) {
-  const schedule = (
-    <span className="dim">
-      <ScheduleText job={job} />
-    </span>
-  )
+function NameCell({ job }: { job: ListedJob }) {
   return (
-    <TwoLines below={schedule}>
-      <JobLink id={job.job_id} isRow title={job.name}>
-        {job.name}
-      </JobLink>
+    <TwoLines below={<LastResult job={job} />}>
+      <span>
+        <JobLink id={job.job_id} isRow title={job.name}>
+          {job.name}
+        </JobLink>
+        {job.status !== 'ACTIVE' && (
+          <span className="job-status">
+            <Status status={job.status} />
+          </span>
+        )}
+      </span>
     </TwoLines>
   )
 }
 
-function LastRunCell({ job, run }: { job: Job; run: { execution_id: string; status: string } | undefined }) {
-  const at = job.schedule?.last_run_at ?? null
-  if (run === undefined) return <Time at={at} />
-  return (
-    <ExecutionLink id={run.execution_id} className="last-run">
-      <Status status={run.status} />
-    </ExecutionLink>
-  )
-}
-
-function RowActions({ job, ask }: { job: Job; ask: Ask }) {
+function RowActions({ job, ask }: { job: ListedJob; ask: Ask }) {
   const may = useMay('operate')
   const mayWrite = useMay('write')
   const navigate = useNavigate()
@@ -137,8 +129,11 @@ function RowActions({ job, ask }: { job: Job; ask: Ask }) {
   return <Menu label="" icon="more" name={`Actions for ${job.name}`} items={items} />
 }
 
-function NoJobs({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No job matches.">Take a filter away, or look for another word.</Empty>
+function NoJobs({ filter }: { filter: Record<string, string> }) {
+  const { health, ...others } = filter
+  if (health === 'FAILING' && Object.keys(others).length === 0) return <Empty title="No job is failing." />
+  if (health !== undefined || Object.keys(others).length > 0)
+    return <Empty title="No job matches.">Clear a filter, or search for another word.</Empty>
   return (
     <Empty title="There is no job yet." code={exampleJob()}>
       Press "New job", or send one. This one calls the echo of this server every 10 seconds:

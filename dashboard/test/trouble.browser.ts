@@ -1,0 +1,66 @@
+// Trouble first: a job that fails stands at the top, with its error, however long ago it failed.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { until } from './api.ts'
+import { openPage, phone } from './open-page.ts'
+import { serverOf } from './servers.ts'
+
+const { api } = serverOf('plain')
+const server = serverOf('plain')
+
+interface Listed {
+  jobs: { job_id: string; consecutive_failures: number }[]
+}
+
+/** A job that failed so often in a row. */
+async function breakJob(name: string, failures: number): Promise<string> {
+  const { job_id: jobId } = await api.makeFailingJob({ name, tags: ['trouble'] })
+  for (let n = 0; n < failures; n++) await api.untilStatus(await api.trigger(jobId), 'FAILED')
+  await until(async () => {
+    const { jobs } = await api.get<Listed>('/jobs?health=FAILING')
+    return jobs.some((job) => job.job_id === jobId && job.consecutive_failures === failures)
+  }, `${name} is known to fail`)
+  return jobId
+}
+
+test('the list of jobs begins with the one that fails, and a tab has the failing ones alone', async (t) => {
+  const jobId = await breakJob('Send the invoices', 2)
+  await api.makeJob({ name: 'Count the invoices', tags: ['trouble'] })
+  const page = await openPage(t, { server })
+  await page.goto('/jobs?tag=trouble')
+  const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row')
+  const first = rows.nth(1)
+  await first.getByRole('link', { name: 'Send the invoices' }).waitFor()
+  await first.getByText('2 times · HTTP 503').waitFor()
+  await rows.nth(2).getByText('no result yet').waitFor()
+  await page.getByRole('tab', { name: 'Failing 1', exact: true }).click()
+  await page.waitForURL((url) => url.searchParams.get('health') === 'FAILING')
+  assert.equal(url(page).get('tag'), 'trouble', 'the other filters stay')
+  await first.getByRole('link', { name: 'Send the invoices' }).waitFor()
+  await rows.nth(2).waitFor({ state: 'detached' })
+  await page.getByRole('tab', { name: 'Paused 0' }).click()
+  await page.getByText('No job matches.').waitFor()
+  await page.reload()
+  await page.getByRole('tab', { name: 'Paused 0', selected: true }).waitFor()
+
+  await page.goto('/jobs?tag=trouble')
+  await first.getByRole('link', { name: 'failed' }).click()
+  await page.waitForURL('**/executions/*')
+
+  // Nobody reloads the page: a deleted job leaves the list of failing jobs.
+  await page.goto('/jobs?tag=trouble&health=FAILING')
+  await page.getByRole('link', { name: 'Send the invoices' }).waitFor()
+  await api.delete(`/jobs/${jobId}`)
+  await page.getByText('No job matches.').waitFor()
+})
+
+test('on a phone a row of the list says how the job went last', async (t) => {
+  await breakJob('Print the labels', 1)
+  const page = await openPage(t, { server, viewport: phone, isMobile: true, hasTouch: true })
+  await page.goto('/jobs?q=Print the labels')
+  const row = page.getByRole('table', { name: 'Jobs' }).getByRole('row').nth(1)
+  await row.getByText('HTTP 503').waitFor()
+})
+
+const url = (page: { url(): string }) => new URL(page.url()).searchParams
+
