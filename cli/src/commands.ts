@@ -126,7 +126,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'pause jobs: their slots do not fire',
     arguments: [jobs],
     options: {
-      reason: text('TEXT', 'a note for later readers'),
+      reason: text('TEXT', 'the reason, shown to your team'),
       until: text('WHEN', 'resume automatically: in 2h, in 7d, or at an instant'),
       ...bulk,
     },

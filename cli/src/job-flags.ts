@@ -20,7 +20,7 @@ import { readSeconds } from './times.ts'
 export const jobFlags = {
   name: text('TEXT', 'the display name'),
   'job-key': text('KEY', 'your own unique identifier: a-z 0-9 . _ -'),
-  description: text('TEXT', 'a note for later readers'),
+  description: text('TEXT', 'a note, shown with the job'),
   schedule: text('WHEN', 'cron, ISO 8601 or English ("weekdays at 9"); now or an instant: once', {
     short: 's',
   }),
@@ -29,7 +29,7 @@ export const jobFlags = {
   ...executorFlags(),
   payload: text('JSON', 'the input: JSON, a text, @FILE, or - for stdin'),
   timeout: text('TIME', 'time-out of an attempt: 30s, 5m, 2h'),
-  'total-timeout': text('TIME', 'time-out of all attempts together'),
+  'total-timeout': text('TIME', 'total timeout, retries included'),
   'heartbeat-timeout': text('TIME', 'maximum time between heartbeats of an attempt'),
   retries: number('N', 'retries after the first attempt'),
   backoff: text('HOW', 'growth of the delay between attempts: fixed, linear, exponential', {

@@ -11,6 +11,7 @@ import './styles/base.css'
 import './styles/shell.css'
 import './styles/components.css'
 import './styles/table.css'
+import './styles/touch.css'
 
 applyTheme()
 createRoot(document.getElementById('root')!).render(

@@ -19,7 +19,7 @@ const root = createRootRoute({
   component: App,
   notFoundComponent: () => (
     <Page title="Not found">
-      <Empty title="There is no such screen.">
+      <Empty title="Page not found.">
         <Link to="/">Go to Now</Link>
       </Empty>
     </Page>

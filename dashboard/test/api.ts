@@ -26,6 +26,10 @@ export class Api {
     return this.#call('POST', path, body)
   }
 
+  patch<Reply>(path: string, body: object = {}): Promise<Reply> {
+    return this.#call('PATCH', path, body)
+  }
+
   delete(path: string): Promise<unknown> {
     return this.#call('DELETE', path)
   }

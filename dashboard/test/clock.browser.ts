@@ -27,7 +27,7 @@ test('sentences about a job name instants on the chosen clock, with its zone, an
   await told.getByText(/\d\d-\d\d 10:30:00 UTC$/).waitFor()
 
   await page.getByRole('tab', { name: 'Slots' }).click()
-  await page.getByLabel('Slots of the').selectOption({ label: 'last 24 hours' })
+  await page.getByLabel('Slots in the').selectOption({ label: 'last 24 hours' })
   assert.doesNotMatch(await main.innerText(), isoInstant)
 })
 

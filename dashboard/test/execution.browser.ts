@@ -46,7 +46,7 @@ test('the log and the progress of an execution grow on screen until it is cancel
   await log.getByText(/^1 of \d+ lines$/).waitFor()
 
   await page.getByRole('button', { name: 'Cancel', exact: true }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel execution' }).click()
   await page.getByRole('heading', { level: 1 }).getByText('cancelled').waitFor()
   await page.getByRole('button', { name: 'Retry', exact: true }).waitFor()
 })
@@ -86,8 +86,11 @@ test('a job that fails becomes a dead letter, its payload is corrected, and it i
   await edit.getByRole('button', { name: 'Save' }).click()
   await letter.getByText('"order": 2').waitFor()
   await letter.getByRole('button', { name: 'Redrive' }).click()
-  await page.getByRole('button', { name: 'Redrive it' }).click()
-  await page.getByText('1 letter redriven.').waitFor()
+  await page
+    .getByRole('dialog', { name: /^Redrive/ })
+    .getByRole('button', { name: 'Redrive', exact: true })
+    .click()
+  await page.getByText('1 dead letter redriven.').waitFor()
   await letter.waitFor({ state: 'detached' })
 
   await page.goto(`/executions?job_id=${job_id}&kind=redrive`)

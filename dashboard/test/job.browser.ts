@@ -30,7 +30,7 @@ test('a job made with the builder shows its meaning while it is written, and fir
   await page.getByLabel('Cron expression').fill('0 25 * * *')
   await preview.getByRole('list', { name: 'Mistakes' }).waitFor()
 
-  await page.getByRole('radio', { name: 'Every so often' }).check()
+  await page.getByRole('radio', { name: 'Interval' }).check()
   await page.getByRole('textbox', { name: 'Every', exact: true }).fill('2')
   await page.getByRole('combobox', { name: 'Unit' }).selectOption('seconds')
   await preview
@@ -75,7 +75,7 @@ test('a job is run now and its execution is followed to its end, with its reques
   await page.goto(`/jobs/${job_id}`)
   await page.getByRole('button', { name: 'Run now' }).click()
   const dialog = page.getByRole('dialog', { name: 'Run Run by hand now' })
-  await dialog.getByText('The same from a program').click()
+  await dialog.getByText('API & CLI equivalent').click()
   await dialog.getByText(new RegExp(`curl .*${job_id}/trigger`)).waitFor()
   await dialog.getByRole('tab', { name: 'carillon' }).click()
   await dialog.getByText(`carillon jobs trigger ${job_id}`).waitFor()
@@ -91,11 +91,11 @@ test('a job is paused with a reason, and resumed', async (t) => {
   const page = await openPage(t, { server })
   await page.goto(`/jobs/${job_id}`)
   await page.getByRole('button', { name: 'Pause' }).click()
-  await page.getByLabel('Reason, for later readers').fill('the tower is painted')
-  await page.getByRole('button', { name: 'Pause it' }).click()
+  await page.getByLabel('Reason (shown to your team)').fill('the tower is painted')
+  await page.getByRole('button', { name: 'Pause job' }).click()
   await page.getByText('the tower is painted').first().waitFor()
   await page.getByRole('button', { name: 'Resume' }).click()
-  await page.getByRole('button', { name: 'Resume it' }).click()
+  await page.getByRole('button', { name: 'Resume job' }).click()
   await page.getByRole('button', { name: 'Pause' }).waitFor()
 })
 

@@ -15,13 +15,13 @@ test('an operator deletes a tenant, restores it, deletes it again and purges it'
   const remove = async () => {
     await page.getByRole('button', { name: 'Delete Departing' }).click()
     await page.getByRole('heading', { name: 'Delete the tenant Departing' }).waitFor()
-    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByRole('button', { name: 'Delete tenant', exact: true }).click()
     const row = page.getByRole('row').filter({ hasText: 'tenant delete completed: 1 of 1 jobs' })
     await row.waitFor()
   }
   await remove()
   await page.getByRole('button', { name: 'Restore Departing' }).click()
-  await page.getByRole('button', { name: 'Restore it' }).click()
+  await page.getByRole('button', { name: 'Restore tenant' }).click()
   await page.getByRole('button', { name: 'Restore Departing' }).waitFor({ state: 'detached' })
   const isActive = async () => (await theirs.get<{ jobs: object[] }>('/jobs?status=ACTIVE')).jobs.length === 1
   await until(isActive, 'the job is active again')

@@ -14,9 +14,9 @@ test('an operator makes a tier and lowers a limit of it, and the tenant beyond i
   await page.getByLabel('Name').fill('bells')
   await page.getByLabel('Active jobs').fill('x')
   await page.getByText('A whole number from 1 to 1,000,000,000.').waitFor()
-  assert(await page.getByRole('button', { name: 'Make it' }).isDisabled())
+  assert(await page.getByRole('button', { name: 'Create tier' }).isDisabled())
   await page.getByLabel('Active jobs').fill('5')
-  await page.getByRole('button', { name: 'Make it' }).click()
+  await page.getByRole('button', { name: 'Create tier' }).click()
   const row = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'bells', exact: true }) })
   await row.getByText('5 active jobs').waitFor()
 

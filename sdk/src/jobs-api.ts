@@ -17,9 +17,9 @@ import type { SlotItem, SlotList, SlotListQuery, WhyQuery, WhyReply } from '#con
 import type { TriggerManyReply, TriggerManyRequest, TriggerReply, TriggerRequest } from '#contract/trigger.ts'
 import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
 import type { JobReservation } from './define-job.ts'
-import { toJobRequest } from './job-request.ts'
 import type { List } from './list.ts'
 import { resource } from './resource.ts'
+import { JobStarter } from './start-job.ts'
 
 /** The version of the job that the client knows: its `version`, or `*` to override any changes by others. */
 export type IfMatch = number | '*'
@@ -49,7 +49,10 @@ export interface JobsApi {
   trigger(jobId: string, request?: TriggerRequest, options?: PostOptions): Promise<TriggerReply>
   /** Runs it up to 1,000 times, now: once for each of `payload_overrides`, or `count` times with its own payload. */
   triggerMany(jobId: string, request: TriggerManyRequest, options?: PostOptions): Promise<TriggerManyReply>
-  /** Runs a job made by defineJob once, now and alone, with this payload: a job of type IMMEDIATE for its handler. */
+  /**
+   * Runs a job made by defineJob once, now and alone, with this payload. All starts of a job are executions of one job of
+   * type IMMEDIATE for its handler, with the key `start.` and that of the job. Needs the scopes write and operate.
+   */
   start<Input>(
     job: JobReservation<Input>,
     payload: Input,
@@ -75,6 +78,7 @@ export interface JobsApi {
 
 export function createJobsApi(call: Call): JobsApi {
   const { get, list, post, root, pathOf } = resource(call, '/api/v1/jobs')
+  const starter = new JobStarter(call)
   return {
     create: (body, options) => post(root, body, options),
     get,
@@ -106,8 +110,7 @@ export function createJobsApi(call: Call): JobsApi {
     },
     trigger: (jobId, body = {}, options) => post(pathOf(jobId, 'trigger'), body, options),
     triggerMany: (jobId, body, options) => post(pathOf(jobId, 'triggers'), body, options),
-    start: (job, payload, options) =>
-      post(root, toJobRequest({ ...job, schedule: { type: 'IMMEDIATE' }, payload }), options),
+    start: (job, payload, options) => starter.start(job, payload, options),
     backfill: (jobId, body, options) => post(pathOf(jobId, 'backfill'), body, options),
     bulk: (body, options) => post(`${root}/bulk`, body, options),
     executions: (jobId, query, options) =>

@@ -91,6 +91,46 @@ test('handlers of a file run in the server, on their schedule and when asked, an
   assert.deepEqual(lines, ['begins'])
 })
 
+test('starts of a job are executions of one job, with their own payloads and the newest definition', async (t) => {
+  const { program } = await setup(
+    t,
+    `
+import { defineJob } from '${import.meta.resolve('@carillon/sdk')}'
+
+export const greet = defineJob({ key: 'greet', schedule: '0 0 1 1 *', run: ({ name }) => 'hello ' + name })
+`,
+  )
+  const url = await program.ready()
+  const greet = defineJob<{ name: string }>({ key: 'greet', schedule: '0 0 1 1 *', run() {} })
+  const client = createClient({ url, key: program.key() })
+  const first = await client.jobs.start(greet, { name: 'Ada' })
+  const second = await client.jobs.start(greet, { name: 'Grace' }, { idempotencyKey: 'once' })
+  // Another process, which repeats a start: nothing runs twice.
+  const other = createClient({ url, key: program.key() })
+  const repeated = await other.jobs.start(greet, { name: 'Grace' }, { idempotencyKey: 'once' })
+  assert.equal(repeated.execution_id, second.execution_id)
+  const changed = defineJob<{ name: string }>({ key: 'greet', tags: ['polite'], run() {} })
+  const third = await other.jobs.start(changed, { name: 'Edsger' })
+  assert.deepEqual([second.job_id, third.job_id], [first.job_id, first.job_id])
+  const results = await Promise.all(
+    [first, second, third].map(({ execution_id: id }) =>
+      until(async () => {
+        const { status, attempts } = await client.executions.get(id)
+        return status === 'SUCCEEDED' ? attempts[0]!.response_preview : null
+      }, 'it ran'),
+    ),
+  )
+  assert.deepEqual(results, ['"hello Ada"', '"hello Grace"', '"hello Edsger"'])
+  const { jobs } = await client.jobs.list({ q: 'greet' }).page()
+  assert.deepEqual(jobs.map(({ key }) => key).toSorted(), ['greet', 'start.greet'])
+  assert.deepEqual((await client.jobs.get(first.job_id)).tags, ['polite'])
+
+  // A deleted one is made anew.
+  await client.jobs.delete(first.job_id)
+  const anew = await other.jobs.start(changed, { name: 'Alan' })
+  assert.notEqual(anew.job_id, first.job_id)
+})
+
 test('a handler that never lets go of the thread costs its process, not the others', async (t) => {
   const { program } = await setup(
     t,

@@ -9,7 +9,7 @@ export const labelForm = {
 }
 
 export const worker = defineFacts({
-  label: 'Handler of a worker',
+  label: 'Worker function',
   target: 'handler',
   targetAbout: 'The handler, if the executor is worker.',
   fields: {

@@ -77,7 +77,7 @@ export async function request<Reply>(
     const detail = timeout.aborted
       ? 'The server did not answer within 30 s.'
       : 'The server cannot be reached.'
-    throw new ApiProblem(0, { detail, help: 'It is tried again by itself.' })
+    throw new ApiProblem(0, { detail, help: 'Retrying …' })
   })
   const date = response.headers.get('date')
   if (date !== null) noteServerTime(new Date(date).toISOString())

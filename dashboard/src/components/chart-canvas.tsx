@@ -8,6 +8,8 @@ import { timeMode } from '../lib/preferences.ts'
 import { useStore } from '../lib/store.ts'
 import type { ChartProps } from './chart.tsx'
 
+const axisFont = '11px system-ui, sans-serif'
+
 export function ChartCanvas(props: ChartProps & { height: number }) {
   const { times, series, kind, unit, height, format = String } = props
   const box = useRef<HTMLDivElement>(null)
@@ -26,7 +28,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
       stroke: readColour('--text-2'),
       grid: { stroke: readColour('--line'), width: 1 },
       ticks: { stroke: readColour('--line'), width: 1 },
-      font: '11px system-ui, sans-serif',
+      font: axisFont,
     }
     const textOf = (index: number, at: number | null) => {
       const value = at === null ? null : latest.current.series[index]?.values[at]
@@ -50,7 +52,11 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
           size: 30,
           values: (_plot, values, _axis, _space, step) => timeLabels(values, step, clock),
         },
-        { ...axis, size: 54, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
+        {
+          ...axis,
+          size: (drawn, labels) => widthOf(drawn, labels),
+          values: (_plot, values) => values.map((value) => latest.current.format(value)),
+        },
       ],
       series: [
         { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, clock)[0]!) },
@@ -80,6 +86,20 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
 
   useEffect(() => plot.current?.setData(dataOf(kind, times, series)), [kind, times, series])
   return <div ref={box} className="chart-canvas" style={{ minHeight: height }} />
+}
+
+const axisPxMin = 40
+/** Between a label and the drawing: the tick and a gap on either side. */
+const tickPx = 20
+
+/** As wide as the longest label: a label that is cut says something else ("in 40 s" for "1 min 40 s"). */
+function widthOf(plot: UPlot, labels: readonly string[] | null): number {
+  if (labels === null) return axisPxMin
+  plot.ctx.save()
+  plot.ctx.font = axisFont
+  const widest = Math.max(0, ...labels.map((label) => plot.ctx.measureText(label).width))
+  plot.ctx.restore()
+  return Math.max(axisPxMin, Math.ceil(widest) + tickPx)
 }
 
 // Half a bar more on both sides, so that the first and the last are whole.

@@ -14,7 +14,7 @@ import { Tabs } from './tabs.tsx'
 import { toast } from './toast.tsx'
 
 export interface ActionProps<Reply> {
-  /** The title of the question and the word on its button: "Cancel this execution", "Cancel it". */
+  /** The title of the question and the word on its button: "Cancel this execution", "Cancel execution". */
   title: string
   verb: string
   /** The request that is shown and, unless `run` does something else, sent. */
@@ -93,7 +93,7 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
   }
   const actions = (
     <>
-      <Button onClick={onClose}>Keep as it is</Button>
+      <Button onClick={onClose}>Cancel</Button>
       <Button
         kind={danger === true ? 'danger' : 'primary'}
         busy={isBusy}
@@ -136,8 +136,8 @@ export function RequestExamples({
   ]
   return (
     <details className="request-examples" open={isOpen}>
-      <summary>The same from a program</summary>
-      <Tabs label="The same from a program" tabs={tabs} />
+      <summary>API & CLI equivalent</summary>
+      <Tabs label="API & CLI equivalent" tabs={tabs} />
     </details>
   )
 }

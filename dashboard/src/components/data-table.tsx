@@ -1,9 +1,17 @@
 // A table of any length: only the visible rows are in the page, and the next page is requested when its end comes near.
-// j and k (or the arrows) move from row to row; Enter opens the first link of a row.
+// j and k (or the arrows) move from row to row; Enter or a click anywhere in a row opens its link.
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { useKey } from '../lib/keys.ts'
-import { useIsPhone } from '../lib/media.ts'
+import { useIsPhone, useIsTouched } from '../lib/media.ts'
 import { Button } from './button.tsx'
 import { ErrorBox, Loading } from './page.tsx'
 
@@ -52,7 +60,8 @@ interface DataTableProps<Row> {
 }
 
 const rowPx = 33
-const phoneRowPx = 49
+/** On a phone, and for fingers. */
+const highRowPx = 49
 /** The parts that cover the first and the last rows: the sticky head, the bar of a phone. */
 const headPx = 40
 const barPx = 70
@@ -63,6 +72,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, list = {}, empty, isMarked } = props
   const { isLoading = false, error = null, hasMore = false, isFetchingMore = false, fetchMore } = list
   const isPhone = useIsPhone()
+  const isHigh = useIsTouched() || isPhone
   const body = useRef<HTMLDivElement>(null)
   const margin = useOffsetTop(body)
   const shown = columns.filter(
@@ -70,15 +80,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   ) as Column<Row>[]
   const virtual = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => (isPhone ? phoneRowPx : rowPx),
+    estimateSize: () => (isHigh ? highRowPx : rowPx),
     overscan: 12,
     scrollMargin: margin,
     scrollPaddingStart: headPx,
     scrollPaddingEnd: barPx,
     getItemKey: (index) => rowKey(rows[index]!),
   })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are higher on a phone
-  useEffect(() => virtual.measure(), [isPhone, virtual])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height of all rows
+  useEffect(() => virtual.measure(), [isHigh, virtual])
   const items = virtual.getVirtualItems()
   useMoreAtTheEnd(list, rows.length, (items.at(-1)?.index ?? 0) >= rows.length - 20)
 
@@ -133,12 +143,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           {items.map((item) => {
             const row = rows[item.index]!
             return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the link of the row handles the keys
               <div
                 role="row"
                 key={item.key}
                 aria-rowindex={item.index + 2}
                 data-index={item.index}
                 className={isMarked?.(row) === true ? 'row marked' : 'row'}
+                onClick={openRow}
                 style={{ ...tracks, height: item.size, transform: `translateY(${item.start - margin}px)` }}
               >
                 {shown.map((column) => (
@@ -162,6 +174,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       )}
     </div>
   )
+}
+
+const ownTargets = 'a, button, input, label, select, summary, [role=menu]'
+
+/** A click anywhere in a row follows its link, unless it is meant for something else or selects a text. */
+function openRow(event: MouseEvent<HTMLElement>): void {
+  if ((event.target as HTMLElement).closest(ownTargets) !== null) return
+  if (getSelection()?.isCollapsed === false) return
+  const link = event.currentTarget.querySelector<HTMLAnchorElement>('a[data-row-link]')
+  if (link === null) return
+  if (event.ctrlKey || event.metaKey) window.open(link.href, '_blank', 'noopener')
+  else link.click()
 }
 
 function keyOf({ header, name }: { header: string; name?: string }): string {

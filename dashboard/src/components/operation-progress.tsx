@@ -45,7 +45,7 @@ export function OperationProgress({ operationId, invalidates, onDismiss }: Opera
       </span>
       {error !== null && <span className="field-error">{error}</span>}
       {isRunning ? (
-        <Button onClick={() => void api.post(`${path}/cancel`).then(() => invalidate(path))}>End it</Button>
+        <Button onClick={() => void api.post(`${path}/cancel`).then(() => invalidate(path))}>Stop</Button>
       ) : (
         <Button kind="quiet" icon="cross" onClick={onDismiss}>
           Dismiss

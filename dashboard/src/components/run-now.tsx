@@ -21,13 +21,13 @@ export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
       name={`Run now: ${jobName}`}
       icon="play"
       title={`Run ${jobName} now`}
-      verb="Run it"
+      verb="Run now"
       apiRequest={{ method: 'POST', path: `/jobs/${jobId}/trigger`, body: {}, cli: `jobs trigger ${jobId}` }}
-      done="It is on its way."
+      done="Run started."
       invalidates={['/executions', '/jobs']}
       onDone={open}
     >
-      <p>One execution with the payload of the job, beside its schedule.</p>
+      <p>Starts one execution with the payload of the job. Its schedule stays as it is.</p>
     </ConfirmAction>
   )
 }

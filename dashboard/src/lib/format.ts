@@ -125,6 +125,11 @@ export function words(code: string): string {
   return code.toLowerCase().replaceAll('_', ' ')
 }
 
+/** The origin of an execution: "schedule", "manual". */
+export function sourceOf(kind: string): string {
+  return { slot: 'schedule', trigger: 'manual' }[kind] ?? words(kind)
+}
+
 /** The last part of an id: enough to tell two apart, short enough to read. */
 export function shortId(id: string): string {
   return id.slice(-8)

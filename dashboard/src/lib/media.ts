@@ -4,10 +4,16 @@ import { theme } from './preferences.ts'
 import { useStore } from './store.ts'
 
 const phone = '(max-width: 720px)'
+const touch = '(pointer: coarse)'
 const dark = '(prefers-color-scheme: dark)'
 
 export function useIsPhone(): boolean {
   return useMedia(phone)
+}
+
+/** Pointed at with a finger. */
+export function useIsTouched(): boolean {
+  return useMedia(touch)
 }
 
 export function useThemeName(): 'light' | 'dark' {

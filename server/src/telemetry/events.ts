@@ -47,6 +47,8 @@ export const databaseHandedOver = defineEvent<{ database: string; role: string; 
   'database.handed_over',
 )
 export const databaseWaited = defineEvent<{ waitedMs: number; error: string }>('database.waited')
+/** After all of its migrations. */
+export const schemaMigrated = defineEvent<{ steps: number; tookMs: number }>('schema.migrated')
 export const migrationApplied = defineEvent<{ number: number; name: string; tookMs: number }>(
   'migration.applied',
 )

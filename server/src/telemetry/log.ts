@@ -1,6 +1,7 @@
 // Logs: one JSON object a line on standard error, or a short plain line on a terminal. Text is constant,
 // facts are fields.
 import pino, { type DestinationStream } from 'pino'
+import { Unavailable } from '../lib/unavailable.ts'
 import type { Event } from './event.ts'
 import * as events from './events.ts'
 
@@ -17,13 +18,13 @@ export function startLog(options: LogOptions): Disposable {
   const destination: DestinationStream = {
     write: options.plain ? (line) => options.write(toPlain(line)) : options.write,
   }
-  const logger = pino(
+  const logger: pino.Logger = pino(
     {
       level: options.level,
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
-      serializers: { error: pino.stdSerializers.errWithCause },
+      serializers: { error: (error: unknown) => describeError(error, logger.isLevelEnabled('debug')) },
     },
     destination,
   )
@@ -49,7 +50,8 @@ export function startLog(options: LogOptions): Disposable {
   on(events.databaseHandedOver, 'info', 'gave the database to the role of the program')
   on(events.postgresLost, 'warn', 'embedded PostgreSQL stopped; restarting it')
   on(events.databaseWaited, 'warn', 'the database does not answer yet; trying again')
-  on(events.migrationApplied, 'info', 'migration applied')
+  on(events.migrationApplied, 'debug', 'migration applied')
+  on(events.schemaMigrated, 'info', 'the schema is up to date')
   on(
     events.schemaNewer,
     'warn',
@@ -127,6 +129,14 @@ export function startLog(options: LogOptions): Disposable {
   on(events.requestFailed, 'error', 'a request failed')
   on(events.requestFinished, 'trace', 'request')
   return subscriptions
+}
+
+/** Of a database that does not answer the place in the program says nothing; its cause does. */
+function describeError(error: unknown, isDetailed: boolean): unknown {
+  if (isDetailed || !(error instanceof Unavailable)) return pino.stdSerializers.errWithCause(error as Error)
+  const messages: string[] = []
+  for (let one: unknown = error; one instanceof Error; one = one.cause) messages.push(one.message)
+  return { type: error.constructor.name, message: messages.join(': ') }
 }
 
 const hidden = new Set(['level', 'time', 'pid', 'event', 'msg'])

@@ -38,7 +38,10 @@ export function CalendarScreen() {
   }
   const shared = { days, runs, clock, nowMs, chosen: chosen?.id ?? null, onChoose: setChosen } as const
   return (
-    <Page title="Calendar" lead={`Hours and days of ${clock === 'UTC' ? 'UTC' : 'your local time'}`}>
+    <Page
+      title="Calendar"
+      lead={`Times shown in ${clock === 'UTC' ? 'UTC' : new Intl.DateTimeFormat().resolvedOptions().timeZone}`}
+    >
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Name, key or tag of jobs" isSearch />
         <FilterText name="tag" label="Tag" />

@@ -157,7 +157,7 @@ export function CellDetails({
         {ok + bad + ahead === 0 && 'Nothing.'}{' '}
         {ok + bad > 0 && (
           <Link to="/executions" search={range as never}>
-            See its executions
+            View executions
           </Link>
         )}
       </p>

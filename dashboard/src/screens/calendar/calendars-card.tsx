@@ -17,7 +17,7 @@ export function CalendarsCard({ list }: { list: CalendarList }) {
   const may = useMay('write')
   return (
     <Card
-      title="Days on which not to run"
+      title="Exclusion calendars"
       aside={
         may && (
           <Button icon="plus" onClick={() => setEdited('new')}>
@@ -80,7 +80,7 @@ function DeleteCalendar({ calendar }: { calendar: Calendar }) {
       icon="trash"
       kind="quiet"
       title={`Delete the calendar ${calendar.name}`}
-      verb="Delete it"
+      verb="Delete calendar"
       danger
       apiRequest={{ method: 'DELETE', path }}
       done={`The calendar ${calendar.name} is deleted.`}
@@ -108,7 +108,7 @@ function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onCl
   return (
     <ConfirmDialog
       title={calendar === null ? 'New calendar' : `Edit the calendar ${calendar.name}`}
-      verb={calendar === null ? 'Create it' : 'Save it'}
+      verb={calendar === null ? 'Create calendar' : 'Save calendar'}
       apiRequest={{ method: 'PUT', path, body }}
       disabled={!isName || read.error !== null}
       done={`The calendar ${name} is saved.`}
@@ -131,7 +131,7 @@ function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onCl
         isCode
         placeholder={'2026-12-25\n2026-12-24 to 2026-12-26'}
         error={read.error}
-        hint={`${plural(read.entries.length, 'entry', 'entries')} of at most 500. One a line: a day, or "A to B".`}
+        hint={`${plural(read.entries.length, 'entry', 'entries')} of at most 500. One per line: a day, or "A to B".`}
         value={days}
         onText={setDays}
       />

@@ -33,7 +33,7 @@ export function Clusters({ query, onRedrive }: ClustersProps) {
   return (
     <Card
       title="By job and error"
-      aside={<span className="dim">{complete ? '' : 'Not all letters were looked at.'}</span>}
+      aside={<span className="dim">{complete ? '' : 'Not all dead letters were examined.'}</span>}
     >
       <ul className="clusters" aria-label="Clusters">
         {(isLong ? clusters : clusters.slice(0, shownFirst)).map((cluster) => (
@@ -62,7 +62,7 @@ function ClusterItem({ cluster, query, onRedrive }: ClustersProps & { cluster: C
     <li className={isOn ? 'cluster on' : 'cluster'}>
       <div className="cluster-count">
         <strong>{formatCount(count, count_capped)}</strong>
-        <span className="dim">{count === 1 ? 'letter' : 'letters'}</span>
+        <span className="dim">{count === 1 ? 'dead letter' : 'dead letters'}</span>
       </div>
       <div className="cluster-what">
         <p>
@@ -97,7 +97,7 @@ function ClusterItem({ cluster, query, onRedrive }: ClustersProps & { cluster: C
             )
           }
         >
-          {isOn ? 'Show all' : 'Show letters'}
+          {isOn ? 'Show all' : 'Show only these'}
         </Button>
         {onRedrive !== null && (
           <Button icon="retry" aria-label={`Redrive ${name}`} onClick={() => onRedrive(of)}>

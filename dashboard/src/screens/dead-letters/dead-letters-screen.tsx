@@ -74,7 +74,7 @@ export function DeadLettersScreen() {
         <JobFilter />
       </FilterBar>
       <div className="letters-head">
-        <h2>Letters</h2>
+        <h2>Dead letters</h2>
         <span className="dim">
           {list.total !== null && `${foundText({ ...list, loaded: list.items.length })}, newest first`}
         </span>
@@ -119,24 +119,26 @@ function columnsOf(choice: Choice | null): (Column<DeadLetter> | false)[] {
     choice !== null && {
       header: '',
       name: 'Select',
-      width: '1.4rem',
+      width: 'var(--row-check)',
       cell: ({ execution_id, job_name }) => (
-        <input
-          type="checkbox"
-          aria-label={`Select ${job_name} ${shortId(execution_id)}`}
-          checked={choice.chosen.has(execution_id)}
-          disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
-          onChange={() => {
-            const next = new Set(choice.chosen)
-            if (!next.delete(execution_id)) next.add(execution_id)
-            choice.setChosen(next)
-          }}
-        />
+        <label className="row-check">
+          <input
+            type="checkbox"
+            aria-label={`Select ${job_name} ${shortId(execution_id)}`}
+            checked={choice.chosen.has(execution_id)}
+            disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
+            onChange={() => {
+              const next = new Set(choice.chosen)
+              if (!next.delete(execution_id)) next.add(execution_id)
+              choice.setChosen(next)
+            }}
+          />
+        </label>
       ),
     },
     { header: 'Job', width: 'minmax(8rem, 1.5fr)', cell: (letter) => <LetterCell letter={letter} /> },
     wideColumn('Last error', 'minmax(10rem, 3fr)', (letter) => <LastError letter={letter} />),
-    wideColumn('Given up', '12rem', ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason)),
+    wideColumn('Reason', '12rem', ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason)),
     wideColumn('Attempts', '5rem', ({ total_attempts }) => formatCount(total_attempts), 'end'),
     { header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
     wideColumn('Notes', '9rem', ({ edited_at, auto_redrive_at }) => (
@@ -182,7 +184,7 @@ const example = {
 }
 
 function NoLetters({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No dead letter matches.">Take a filter away.</Empty>
+  if (isFiltered) return <Empty title="No dead letter matches.">Clear a filter.</Empty>
   return (
     <Empty title="No dead letters." code={exampleJob(example)}>
       An execution that used up its retries comes here, with the errors of all its attempts. To see one, make

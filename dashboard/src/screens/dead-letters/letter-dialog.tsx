@@ -48,7 +48,7 @@ function Letter({ letter }: { letter: DeadLetter }) {
         facts={{
           Job: <JobLink id={letter.job_id}>{letter.job_name}</JobLink>,
           Execution: <ExecutionLink id={executionId}>{shortId(executionId)}</ExecutionLink>,
-          'Given up': <Time at={letter.dlq_timestamp} />,
+          'Failed for good': <Time at={letter.dlq_timestamp} />,
           Because: reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason),
           Attempts: formatCount(letter.total_attempts),
           'Redriven by itself': <Time at={letter.auto_redrive_at} missing="no, a person decides" />,
@@ -104,11 +104,11 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         label="Discard"
         icon="trash"
         kind="danger"
-        title="Discard this letter"
-        verb="Discard it"
+        title="Discard this dead letter"
+        verb="Discard"
         danger
         apiRequest={{ method: 'DELETE', path: `/dead-letters/${id}` }}
-        done="The letter is discarded."
+        done="The dead letter was discarded."
         onDone={onGone}
         invalidates={['/dead-letters']}
       >
@@ -121,8 +121,8 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         label="Redrive"
         icon="retry"
         kind="primary"
-        title="Redrive this letter"
-        verb="Redrive it"
+        title="Redrive this dead letter"
+        verb="Redrive"
         apiRequest={{
           method: 'POST',
           path: '/dead-letters/redrive',

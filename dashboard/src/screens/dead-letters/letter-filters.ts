@@ -4,10 +4,10 @@ import { quote } from '../../lib/api-request.ts'
 export const letterFilterNames = ['job_id', 'error_type', 'reason', 'start_date', 'end_date'] as const
 export const reasons = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
 export const reasonTexts: Readonly<Record<string, string>> = {
-  MAX_RETRIES_EXCEEDED: 'retries used up',
-  NOT_RETRYABLE: 'not to be retried',
-  WORKER_LOST: 'lost with its worker',
-  TOTAL_TIMEOUT: 'all attempts together took too long',
+  MAX_RETRIES_EXCEEDED: 'retries exhausted',
+  NOT_RETRYABLE: 'non-retryable',
+  WORKER_LOST: 'worker lost',
+  TOTAL_TIMEOUT: 'total timeout',
 }
 
 /** The command of a redrive of all that match; undefined: the command line has no such filter. */

@@ -42,12 +42,12 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
         The newest go first; each becomes a new execution, and its letter is gone.
       </Counted>
       <TextField
-        label="How many a second"
+        label="Rate (per second)"
         className="rate"
         kind="number"
         isSpoken
         error={rate === null ? 'A whole number from 1 to 1,000.' : null}
-        hint={`It takes about ${formatDuration(redriveSeconds(total, rate ?? 1) * 1_000)}. It can be ended on the way.`}
+        hint={`It takes about ${formatDuration(redriveSeconds(total, rate ?? 1) * 1_000)}. You can stop it at any time.`}
         value={rateText}
         onText={setRateText}
       />

@@ -12,7 +12,7 @@ const discardsAtOnce = 4
 export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>; onClear(): void }) {
   if (chosen.size === 0) return null
   const ids = [...chosen]
-  const letters = plural(ids.length, 'letter')
+  const letters = plural(ids.length, 'dead letter')
   const body = { execution_ids: ids }
   return (
     <section className="operation" aria-label="Selection">
@@ -21,7 +21,7 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
         label="Redrive selected"
         icon="retry"
         title={`Redrive ${letters}`}
-        verb="Redrive them"
+        verb="Redrive"
         apiRequest={{
           method: 'POST',
           path: '/dead-letters/redrive',
@@ -39,11 +39,11 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
         icon="trash"
         kind="danger"
         title={`Discard ${letters}`}
-        verb="Discard them"
+        verb="Discard"
         danger
         apiRequest={{ method: 'DELETE', path: `/dead-letters/${ids[0]}` }}
         run={() => discardAll(ids)}
-        done={(gone) => `${plural(gone, 'letter')} discarded.`}
+        done={(gone) => `${plural(gone, 'dead letter')} discarded.`}
         onDone={onClear}
         invalidates={['/dead-letters']}
       >
@@ -60,7 +60,7 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
 }
 
 export function redriveText({ redriven, not_found, job_deleted }: RedriveReply): string {
-  const parts = [`${plural(redriven.length, 'letter')} redriven`]
+  const parts = [`${plural(redriven.length, 'dead letter')} redriven`]
   if (not_found.length > 0) parts.push(`${not_found.length} gone already`)
   if (job_deleted.length > 0) parts.push(`${job_deleted.length} left, because the job is deleted`)
   return `${parts.join(', ')}.`

@@ -24,7 +24,7 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
       {'payload' in execution ? (
         <JsonBlock value={execution.payload} label="Payload" />
       ) : (
-        <p className="dim">It is called without a payload.</p>
+        <p className="dim">No payload.</p>
       )}
       {execution.checkpoint !== undefined && (
         <>
@@ -107,7 +107,7 @@ export function ResponseCard({ execution }: { execution: Execution }) {
         </div>
       )}
       {response_preview === null || response_preview === '' ? (
-        <p className="dim">It answered nothing.</p>
+        <p className="dim">Empty response body.</p>
       ) : (
         <CodeBlock code={prettyOf(response_preview)} label="The beginning of the answer" />
       )}

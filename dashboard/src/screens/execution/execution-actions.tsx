@@ -29,7 +29,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
             icon="retry"
             kind="primary"
             title="Retry this execution"
-            verb="Retry it"
+            verb="Retry"
             apiRequest={{
               method: 'POST',
               path: `/executions/${id}/retry`,
@@ -53,7 +53,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           icon="slash"
           kind="danger"
           title="Cancel this execution"
-          verb="Cancel it"
+          verb="Cancel execution"
           danger
           unavailable={status === 'CANCELLING'}
           apiRequest={{

@@ -12,7 +12,7 @@ import { Card, Facts, Page, Waiting } from '../../components/page.tsx'
 import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { shortId, words } from '../../lib/format.ts'
+import { shortId, sourceOf } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
 import { useStore } from '../../lib/store.ts'
 import { useLive, useWatch } from '../../live/hooks.ts'
@@ -111,8 +111,8 @@ function Summary({ execution }: { execution: Execution }) {
         Due: <Time at={execution.scheduled_time} />,
         Began: <Time at={execution.started_at} missing="not yet" />,
         Ended: <Time at={execution.finished_at} missing="not yet" />,
-        'Made by': words(kind),
-        'Version of the job': job_version,
+        Source: sourceOf(kind),
+        'Job version': job_version,
         Repeats: retry_of && <ExecutionLink id={retry_of}>{shortId(retry_of)}</ExecutionLink>,
         'Graph run': graph_run_id && <GraphRunLink id={graph_run_id}>{shortId(graph_run_id)}</GraphRunLink>,
         Id: (

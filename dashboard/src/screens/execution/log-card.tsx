@@ -44,10 +44,10 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <Check className="" isOn={isFollowed} onChange={setFollowed}>
+        <Check isOn={isFollowed} onChange={setFollowed}>
           Follow
         </Check>
-        <Check className="" isOn={isWrapped} onChange={setWrapped}>
+        <Check isOn={isWrapped} onChange={setWrapped}>
           Wrap
         </Check>
         {lines.length > 0 && <CopyButton text={found.map(lineText).join('\n')} />}
@@ -56,8 +56,8 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
       {!isRead && error === null && <Loading />}
       {isRead && lines.length === 0 && (
         <p className="dim">
-          {isEnded ? 'It left no log.' : 'Nothing yet.'} A handler writes with <code>ctx.log</code>; a target
-          sends lines to <code>/executions/{'{id}'}/logs</code>.
+          {isEnded ? 'No log output.' : 'No log output yet.'} A handler writes with <code>ctx.log</code>; a
+          target sends lines to <code>/executions/{'{id}'}/logs</code>.
         </p>
       )}
       {found.length > 0 && (

@@ -28,8 +28,8 @@ function MovingPicture({ execution }: { execution: Execution }) {
 function Legend() {
   return (
     <span className="dim waterfall-legend">
-      <span className="swatch swatch-queue" /> waits <span className="swatch swatch-run" /> runs{' '}
-      <span className="swatch swatch-backoff" /> pauses
+      <span className="swatch swatch-queue" /> queued <span className="swatch swatch-run" /> ran{' '}
+      <span className="swatch swatch-backoff" /> backed off
     </span>
   )
 }
@@ -109,8 +109,8 @@ function BarShapes({ bar, lengthMs }: { bar: Bar; lengthMs: number }) {
 }
 
 function figuresOf(bar: Bar): string {
-  const parts = [`waited ${formatDuration(bar.queueMs)}`]
+  const parts = [`queued ${formatDuration(bar.queueMs)}`]
   if (bar.runMs !== null) parts.push(`ran ${formatDuration(bar.runMs)}`)
-  if (bar.backoffEndMs !== null) parts.push(`paused ${formatDuration(bar.backoffEndMs - bar.endMs)}`)
-  return parts.join(', ')
+  if (bar.backoffEndMs !== null) parts.push(`backed off ${formatDuration(bar.backoffEndMs - bar.endMs)}`)
+  return parts.join(' · ')
 }

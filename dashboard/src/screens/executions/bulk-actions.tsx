@@ -45,7 +45,7 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
   const bulks: (Bulk | false)[] = [
     cancel !== null && {
       title: 'Cancel all that match and have not ended',
-      verb: 'Cancel them',
+      verb: 'Cancel executions',
       noun: 'execution',
       path: '/executions/cancel',
       body: { filter: cancel },
@@ -53,7 +53,7 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
     },
     redrive !== null && {
       title: 'Redrive all dead letters that match',
-      verb: 'Redrive them',
+      verb: 'Redrive',
       noun: 'dead letter',
       path: '/dead-letters/redrive',
       body: { filter: redrive, rate_per_second: 50 },

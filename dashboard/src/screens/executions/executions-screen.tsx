@@ -11,7 +11,7 @@ import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { useQueryOf } from '../../lib/filters.ts'
-import { formatCount, words } from '../../lib/format.ts'
+import { formatCount, sourceOf, words } from '../../lib/format.ts'
 import { foundText } from '../../lib/found-text.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLive } from '../../live/hooks.ts'
@@ -42,7 +42,11 @@ export function ExecutionsScreen() {
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Job, key, tag or error" isSearch />
         <FilterText name="tag" label="Tag" />
-        <FilterSelect name="kind" label="Kind" options={EXECUTION_KINDS.map(optionOf)} />
+        <FilterSelect
+          name="kind"
+          label="Source"
+          options={EXECUTION_KINDS.map((value) => ({ value, name: sourceOf(value) }))}
+        />
         <FilterSelect name="error_type" label="Error" options={ERROR_TYPES.map(optionOf)} />
         <FilterSelect
           name="dead_letter"
@@ -112,7 +116,7 @@ function columnsOf(longestMs: number): Column<Row>[] {
     { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
     { header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
     wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
-    wideColumn('Kind', '7rem', (row) => words(row.kind)),
+    wideColumn('Source', '7rem', (row) => sourceOf(row.kind)),
     wideColumn('Attempt', '4.5rem', (row) => row.attempt_number, 'end'),
     wideColumn('Duration', '11rem', (row) => <DurationBar row={row} longestMs={longestMs} />),
     wideColumn('Error', 'minmax(8rem, 2fr)', (row) => <DimText text={row.error?.message} />),
@@ -136,7 +140,7 @@ function JobCell({ row }: { row: Row }) {
 
 function NoExecutions({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
-    return <Empty title="No execution matches.">Take a filter away, or look at a longer time.</Empty>
+    return <Empty title="No execution matches.">Clear a filter, or choose a longer period.</Empty>
   return (
     <Empty title="Nothing has run yet." code={exampleJob()}>
       A job that calls the echo of this server every 10 seconds:

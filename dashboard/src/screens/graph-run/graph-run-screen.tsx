@@ -68,7 +68,7 @@ function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
     },
     {
       id: 'jobs',
-      name: 'Jobs as they are now',
+      name: 'Current definition',
       panel: () => <JobsGraph jobId={run.roots[0]?.job_id ?? nodes[0]?.job_id ?? ''} />,
     },
   ]

@@ -50,7 +50,7 @@ export function JobsGraph({ jobId }: { jobId: string }) {
         )}
       </p>
       <details>
-        <summary>In words</summary>
+        <summary>As a list</summary>
         <ul>
           {nodes.slice(0, listedMax).map(({ job_id, job_name, depends_on }) => (
             <li key={job_id}>

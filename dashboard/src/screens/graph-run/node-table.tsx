@@ -62,7 +62,7 @@ function columnsOf(
     )),
     again !== null &&
       again.size > 0 &&
-      wideColumn('At a resume', '7rem', ({ job_id }) =>
+      wideColumn('On resume', '7rem', ({ job_id }) =>
         again.has(job_id) ? 'runs again' : <span className="dim">stays</span>,
       ),
   ]

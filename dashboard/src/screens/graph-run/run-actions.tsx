@@ -37,7 +37,7 @@ export function RunActions({ run, nodes, again }: RunActionsProps) {
           icon="slash"
           kind="danger"
           title="Cancel this run"
-          verb="Cancel it"
+          verb="Cancel run"
           danger
           unavailable={run.status === 'CANCELLING'}
           apiRequest={{ method: 'POST', path: `/graph-runs/${runId}/cancel` }}

@@ -96,7 +96,7 @@ const example = {
 }
 
 function NoRuns({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No run matches.">Take a filter away, or look at a longer time.</Empty>
+  if (isFiltered) return <Empty title="No run matches.">Clear a filter, or choose a longer period.</Empty>
   return (
     <Empty title="No graph has run yet." code={exampleJob(example)}>
       A job with <code>depends_on</code> instead of a schedule runs when the other has succeeded. Both

@@ -15,7 +15,7 @@ import type { JobForm } from './job-form.ts'
 
 type PartProps = FormPartProps<JobForm>
 
-const pairsHint = 'One a line. Values are never shown again; *** keeps the stored one.'
+const pairsHint = 'One per line. Values are never shown again; *** keeps the stored one.'
 const executors = EXECUTORS.map((value) => ({ value, name: EXECUTOR_FACTS[value].label }))
 
 export function ExecutorFields({ form, onChange }: PartProps) {
@@ -44,9 +44,9 @@ export function ExecutorFields({ form, onChange }: PartProps) {
         onChange={onChange}
         isRow
         fields={[
-          { name: 'timeout', label: 'An attempt may take (seconds)', placeholder: '300' },
-          { name: 'totalTimeout', label: 'All attempts together (seconds)', placeholder: 'no limit' },
-          { name: 'heartbeatTimeout', label: 'May be silent for (seconds)', placeholder: 'no limit' },
+          { name: 'timeout', label: 'Timeout per attempt (seconds)', placeholder: '300' },
+          { name: 'totalTimeout', label: 'Total timeout (seconds)', placeholder: 'no limit' },
+          { name: 'heartbeatTimeout', label: 'Heartbeat timeout (seconds)', placeholder: 'no limit' },
         ]}
       />
     </>
@@ -58,7 +58,7 @@ function OwnField({ name, form, onChange }: PartProps & { name: FieldName }) {
   const field: Field = Object.fromEntries(fieldsOf(form.executor))[name]!
   const props = {
     ...(field.shape === 'pairs' && { isCode: true, hint: pairsHint }),
-    ...(field.shape === 'list' && field.separator === '\n' && { isCode: true, hint: 'One a line.' }),
+    ...(field.shape === 'list' && field.separator === '\n' && { isCode: true, hint: 'One per line.' }),
     ...inputOf(field),
     pointer: `/execution/${name}`,
     value: form.own[name],

@@ -112,7 +112,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
         >
           <div className="editor-main">
             <AboutCard form={form} onChange={change} />
-            <Card title="When it runs">
+            <Card title="Schedule">
               <ScheduleBuilder
                 form={form.schedule}
                 onChange={changeSchedule}
@@ -146,7 +146,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
                 <Button kind="primary" type="submit" busy={isBusy} disabled={isUnchanged}>
                   {base === null ? 'Create job' : 'Save changes'}
                 </Button>
-                <Button onClick={() => history.back()}>Leave</Button>
+                <Button onClick={() => history.back()}>Cancel</Button>
               </p>
             </Card>
           </div>
@@ -171,7 +171,7 @@ function AboutCard(props: FormPartProps<JobForm>) {
             name: 'tags',
             label: 'Tags',
             placeholder: 'reporting, finance',
-            hint: 'With commas between; to find it by.',
+            hint: 'Comma-separated.',
           },
           {
             name: 'key',
@@ -209,8 +209,8 @@ function StaleBox({ base, onTake }: { base: JobDetails; onTake(newest: JobDetail
   return (
     <div className="error-box" role="alert">
       <p>
-        <strong>Somebody changed this job while you were at it.</strong> You began with version {base.version}
-        . Nothing of yours is lost, and nothing was saved.
+        <strong>This job was changed while you were editing.</strong> You began with version {base.version}.
+        Nothing of yours is lost, and nothing was saved.
       </p>
       {error !== null && <ErrorBox error={error} />}
       {newest === null ? (

@@ -23,16 +23,19 @@ export function NextRuns({
 }) {
   const zone = preview.schedule.timezone ?? 'UTC'
   const now = useNow()
+  // A zone without clock changes needs no word about them.
+  const [from] = useState(serverNow)
+  const changes = useMemo(() => nextClockChange(zone, from) !== null, [zone, from])
   const slots = preview.next.filter(({ at, starts_at }) => Date.parse(starts_at ?? at) >= now)
   return (
     <>
       {slots.length === 0 ? (
-        <p>No slot lies ahead.</p>
+        <p>No runs ahead.</p>
       ) : (
         <SlotList label="Next runs" slots={slots.slice(0, shownMax)} zone={zone} />
       )}
       <p className="dim">
-        On the clock of {zone}. {preview.rule.text}
+        Times in {zone}. {changes && preview.rule.text}
       </p>
       <ClockChange zone={zone} request={request} />
     </>

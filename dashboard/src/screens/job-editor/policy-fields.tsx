@@ -4,16 +4,16 @@ import { type FormPartProps, JobFields } from './form-fields.tsx'
 import type { JobForm } from './job-form.ts'
 
 const overlaps = [
-  { value: 'SKIP', name: 'the new one is skipped' },
-  { value: 'ALLOW', name: 'both run' },
-  { value: 'BUFFER_ONE', name: 'one waits, more are skipped' },
-  { value: 'BUFFER_ALL', name: 'all wait' },
-  { value: 'CANCEL_RUNNING', name: 'the earlier one is cancelled' },
+  { value: 'SKIP', name: 'skip the new run' },
+  { value: 'ALLOW', name: 'run both' },
+  { value: 'BUFFER_ONE', name: 'queue one, skip the rest' },
+  { value: 'BUFFER_ALL', name: 'queue all' },
+  { value: 'CANCEL_RUNNING', name: 'cancel the running one' },
 ]
 const misfires = [
-  { value: 'FIRE_ONCE', name: 'the latest one runs' },
-  { value: 'FIRE_ALL', name: 'all run, in order' },
-  { value: 'SKIP', name: 'none runs' },
+  { value: 'FIRE_ONCE', name: 'run the latest missed' },
+  { value: 'FIRE_ALL', name: 'run all missed, in order' },
+  { value: 'SKIP', name: 'skip all missed' },
 ]
 const backoffs = [
   { value: 'EXPONENTIAL', name: 'doubles each time' },
@@ -29,13 +29,13 @@ export function RetryCard(props: FormPartProps<JobForm>) {
         isRow
         fields={[
           { name: 'maxRetries', label: 'Retries', hint: 'Attempts after the first: 0 to 100.' },
-          { name: 'backoff', label: 'The delay', options: backoffs },
-          { name: 'initialDelay', label: 'First delay (ms)' },
-          { name: 'maxDelay', label: 'Longest delay (ms)' },
+          { name: 'backoff', label: 'Backoff', options: backoffs },
+          { name: 'initialDelay', label: 'Initial delay (ms)' },
+          { name: 'maxDelay', label: 'Max delay (ms)' },
           {
             name: 'autoRedrive',
             label: 'Redrive a dead letter after (seconds)',
-            placeholder: 'only by a person',
+            placeholder: 'never',
           },
         ]}
       />
@@ -50,25 +50,25 @@ export function LimitsCard(props: FormPartProps<JobForm>) {
         {...props}
         isRow
         fields={[
-          { name: 'overlap', label: 'When the earlier one still runs', options: overlaps },
-          { name: 'misfire', label: 'When slots were missed', options: misfires },
+          { name: 'overlap', label: 'If still running', options: overlaps },
+          { name: 'misfire', label: 'After downtime', options: misfires },
           {
             name: 'misfireWindow',
-            label: 'Missed slots run for (seconds)',
+            label: 'Catch up within (seconds)',
             placeholder: 'an hour, or a day if daily',
           },
-          { name: 'jitter', label: 'Jitter (seconds)', hint: 'Each starts up to so much later.' },
+          { name: 'jitter', label: 'Jitter (seconds)', hint: 'Adds a random delay up to this long.' },
           { name: 'priority', label: 'Priority', hint: '1 is the highest, 10 the lowest.' },
-          { name: 'concurrencyLimit', label: 'Of this job at once', placeholder: 'no limit' },
+          { name: 'concurrencyLimit', label: 'Max concurrent runs', placeholder: 'no limit' },
           {
             name: 'concurrencyKey',
-            label: 'Key of a shared limit',
+            label: 'Concurrency group',
             placeholder: 'none',
             hint: 'Jobs with the same key share it.',
           },
           props.form.concurrencyKey.trim() !== '' && {
             name: 'concurrencyKeyLimit',
-            label: 'With that key at once',
+            label: 'Max concurrent in group',
           },
         ]}
       />

@@ -7,14 +7,14 @@ import { EVERY_UNITS, type ScheduleForm, type ScheduleKind } from './schedule-fo
 import { ZoneField } from './zone-field.tsx'
 
 const kinds: { value: ScheduleKind; name: string }[] = [
-  { value: 'every', name: 'Every so often' },
-  { value: 'times', name: 'At times' },
+  { value: 'every', name: 'Interval' },
+  { value: 'times', name: 'Specific times' },
   { value: 'cron', name: 'Cron' },
   { value: 'interval', name: 'ISO interval' },
-  { value: 'text', name: 'In words' },
+  { value: 'text', name: 'Plain English' },
   { value: 'once', name: 'Once' },
   { value: 'after', name: 'After other jobs' },
-  { value: 'now', name: 'Right away' },
+  { value: 'now', name: 'Once, now' },
 ]
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
@@ -178,7 +178,7 @@ const exclusions: ScheduleField = {
   label: 'Not on',
   rows: 3,
   isCode: true,
-  hint: 'One a line: 2026-12-25, 2026-12-24 to 2026-12-26, or calendar holidays',
+  hint: 'One per line: 2026-12-25, 2026-12-24 to 2026-12-26, or calendar holidays',
 }
 
 function Options(props: PartProps) {
@@ -191,7 +191,7 @@ function Options(props: PartProps) {
         onZone={(timezone) => onChange({ timezone, ...(plainTime.test(form.once) && zoned(timezone)) })}
       />
       <details>
-        <summary>From, until, how often, not on, clock changes</summary>
+        <summary>Start, end, run limit, exclusions, DST</summary>
         <ScheduleFields
           {...props}
           isRow

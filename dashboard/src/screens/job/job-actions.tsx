@@ -82,7 +82,7 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
   return (
     <ConfirmDialog<JobState>
       title={`Delete ${job.name}`}
-      verb="Delete it"
+      verb="Delete job"
       danger
       disabled={typed.trim() !== job.name.trim()}
       apiRequest={{
@@ -99,10 +99,10 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
         Nothing of it starts any more, and waiting executions are cancelled. Its history stays. This cannot be
         undone.
       </p>
-      <Check className="" isOn={cancelsRunning} onChange={setCancelsRunning}>
+      <Check isOn={cancelsRunning} onChange={setCancelsRunning}>
         Cancel running executions, too
       </Check>
-      <TextField label={`To be sure, write its name: ${job.name}`} value={typed} onText={setTyped} />
+      <TextField label={`Type ${job.name} to confirm`} value={typed} onText={setTyped} />
     </ConfirmDialog>
   )
 }
@@ -129,7 +129,7 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
   return (
     <ConfirmDialog<Operation>
       title={`Backfill ${job.name}`}
-      verb="Run them"
+      verb="Run slots"
       apiRequest={{ method: 'POST', path, body }}
       disabled={!isCount || from === '' || to === '' || from > to}
       done="The backfill is under way."

@@ -13,33 +13,33 @@ export function JobFacts({ job }: { job: JobDetails }) {
   const { execution, schedule } = job
   return (
     <>
-      <Card title="Calls">
+      <Card title="Target">
         <Facts facts={callFacts(job)} />
         {execution.payload !== undefined && <JsonBlock value={execution.payload} label="Payload" />}
       </Card>
-      <Card title="When">
+      <Card title="Schedule">
         <Facts
           facts={{
             Runs: <ScheduleText job={job} />,
             Expression: schedule?.cron_expression ?? schedule?.interval,
             Zone: schedule === null ? undefined : (schedule.timezone ?? 'UTC'),
-            'Not before': schedule?.start_at && <InstantInText at={schedule.start_at} />,
-            'Not after': schedule?.end_at && <InstantInText at={schedule.end_at} />,
-            'Runs in all': runsText(schedule),
-            'Not on': exclusionsText(schedule),
+            Start: schedule?.start_at && <InstantInText at={schedule.start_at} />,
+            End: schedule?.end_at && <InstantInText at={schedule.end_at} />,
+            'Run limit': runsText(schedule),
+            Exclusions: exclusionsText(schedule),
             'Skipped hour of a clock change': schedule?.dst_gap && words(schedule.dst_gap),
             'Repeated hour of a clock change': schedule?.dst_fold && words(schedule.dst_fold),
             Jitter: job.jitter_seconds === 0 ? 'none' : `up to ${seconds(job.jitter_seconds)}`,
-            'When it overlaps': words(job.overlap_policy),
-            'When it was missed': words(job.misfire_policy),
-            'Missed slots run for': seconds(job.misfire_window_seconds) ?? 'an hour, or a day if daily',
+            'If still running': words(job.overlap_policy),
+            'After downtime': words(job.misfire_policy),
+            'Catch up within': seconds(job.misfire_window_seconds) ?? 'an hour, or a day if daily',
           }}
         />
       </Card>
       <Card title="Retries and limits">
         <Facts facts={limitFacts(job)} />
       </Card>
-      <Card title="About it">
+      <Card title="About this job">
         <Facts
           facts={{
             'Job id': <code>{job.job_id}</code>,
@@ -70,9 +70,9 @@ function callFacts({ execution }: JobDetails) {
   return {
     By: execution.type,
     ...Object.fromEntries(own),
-    'An attempt may take': seconds(execution.timeout_seconds),
-    'All attempts together': seconds(execution.total_timeout_seconds),
-    'May be silent for': seconds(execution.heartbeat_timeout_seconds),
+    'Timeout per attempt': seconds(execution.timeout_seconds),
+    'Total timeout': seconds(execution.total_timeout_seconds),
+    'Heartbeat timeout': seconds(execution.heartbeat_timeout_seconds),
   }
 }
 
@@ -80,11 +80,12 @@ function limitFacts(job: JobDetails) {
   const { retry_policy: retry, concurrency_key: shared } = job
   return {
     Retries: retry.max_retries,
-    Delay: `${words(retry.backoff)}, from ${formatDuration(retry.initial_delay_ms)} up to ${formatDuration(retry.max_delay_ms)}`,
-    'Dead letters are redriven after': seconds(retry.auto_redrive_after_seconds),
+    Backoff: `${words(retry.backoff)}, from ${formatDuration(retry.initial_delay_ms)} up to ${formatDuration(retry.max_delay_ms)}`,
+    'Auto-retry dead letters after': seconds(retry.auto_redrive_after_seconds),
     Priority: `${job.priority} (1 is the highest of 10)`,
-    'At once': job.concurrency_limit === null ? 'no limit' : `${job.concurrency_limit} of this job`,
-    'Shared limit': shared && `${shared.limit} with key ${shared.key}`,
+    'Max concurrent runs':
+      job.concurrency_limit === null ? 'no limit' : `${job.concurrency_limit} of this job`,
+    'Concurrency group': shared && `${shared.limit} with key ${shared.key}`,
   }
 }
 

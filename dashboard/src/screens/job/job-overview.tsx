@@ -14,7 +14,7 @@ import { Card, Empty, ErrorBox, PlainTable, Waiting } from '../../components/pag
 import { Sentence } from '../../components/sentence.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Time } from '../../components/time.tsx'
-import { formatDuration, words } from '../../lib/format.ts'
+import { formatDuration, sourceOf } from '../../lib/format.ts'
 import { NextRuns, Warnings } from '../job-editor/next-runs.tsx'
 import { plainSchedule } from '../job-editor/schedule-form.ts'
 import { usePreview } from '../job-editor/use-preview.ts'
@@ -41,7 +41,7 @@ export function WhyLine({ jobId }: { jobId: string }) {
     <p className="job-why">
       <Sentence text={found.data.answer} />{' '}
       {found.data.execution_id !== undefined && (
-        <ExecutionLink id={found.data.execution_id}>See it</ExecutionLink>
+        <ExecutionLink id={found.data.execution_id}>View</ExecutionLink>
       )}
     </p>
   )
@@ -53,13 +53,15 @@ function NextRunsCard({ job }: { job: JobDetails }) {
   const found = usePreview(request)
   const said = {
     ACTIVE: null,
-    PAUSED: 'It is paused: as things are, these slots will be skipped.',
-    COMPLETED: 'It is completed: none of these fires.',
-    DELETED: 'It is deleted: nothing of it fires.',
+    PAUSED: 'The job is paused: these runs will be skipped unless it is resumed.',
+    COMPLETED: 'The job is completed: it will not run again.',
+    DELETED: 'The job is deleted: it will not run again.',
   }[job.status]
   return (
     <Card title="Next runs">
-      {job.depends_on.length > 0 && <p>It has no slots of its own: it runs after the jobs it depends on.</p>}
+      {job.depends_on.length > 0 && (
+        <p>No schedule of its own: this job runs after the jobs it depends on.</p>
+      )}
       {job.depends_on.length === 0 && said !== null && <p>{said}</p>}
       <Waiting found={{ ...found, isPending: request !== null && found.isPending }} />
       {request !== null && found.data !== undefined && (
@@ -99,16 +101,16 @@ function RecentExecutions({ jobId }: { jobId: string }) {
       title="Recent executions"
       aside={
         <Link to="/executions" search={{ job_id: jobId } as never}>
-          All of them
+          View all
         </Link>
       }
     >
       <Waiting found={found} />
       {found.data !== undefined && executions.length === 0 && (
-        <Empty title="It has not run yet.">Press "Run now" to see it run.</Empty>
+        <Empty title="No runs yet.">Choose "Run now" to start one.</Empty>
       )}
       {executions.length > 0 && (
-        <PlainTable heads={['Due', 'Status', 'Kind', 'Took']}>
+        <PlainTable heads={['Due', 'Status', 'Source', 'Took']}>
           {executions.map((one) => (
             <tr key={one.execution_id}>
               <td>
@@ -119,7 +121,7 @@ function RecentExecutions({ jobId }: { jobId: string }) {
               <td>
                 <Status status={one.status} />
               </td>
-              <td>{words(one.kind)}</td>
+              <td>{sourceOf(one.kind)}</td>
               <td>
                 <Duration ms={one.duration_ms} />
               </td>
@@ -204,7 +206,7 @@ function Dependencies({ job }: { job: JobDetails }) {
     >
       {found.error !== null && <ErrorBox error={found.error} />}
       {found.data !== undefined && parents.length + children.length === 0 && (
-        <p className="dim">It runs after no other job, and none runs after it.</p>
+        <p className="dim">No dependencies, and no dependents.</p>
       )}
       <JobLinks title="Runs after" links={parents} />
       <JobLinks title="Then run" links={children} />

@@ -92,10 +92,10 @@ function statFacts({ status, pause, schedule, stats }: JobDetails) {
   return {
     Paused: status === 'PAUSED' ? paused : undefined,
     'Next run': <Countdown at={schedule?.next_run_at ?? null} />,
-    'Last slot that ran': <Time at={schedule?.last_run_at} missing="none yet" />,
-    'Executions kept': formatCount(stats.total_runs),
+    'Last run': <Time at={schedule?.last_run_at} missing="none yet" />,
+    Runs: formatCount(stats.total_runs),
     Succeeded: formatShare(stats.success_rate),
-    'Takes on average': <Duration ms={stats.avg_duration_ms} />,
+    'Avg. duration': <Duration ms={stats.avg_duration_ms} />,
     'Last status': stats.last_status === null ? 'none yet' : <Status status={stats.last_status} />,
   }
 }

@@ -45,7 +45,7 @@ export function SlotLedger({ jobId }: { jobId: string }) {
   return (
     <>
       <p className="inline-field">
-        <label htmlFor={selectId}>Slots of the</label>
+        <label htmlFor={selectId}>Slots in the</label>
         <Select
           id={selectId}
           value={name}
@@ -59,7 +59,7 @@ export function SlotLedger({ jobId }: { jobId: string }) {
         columns={columns}
         rowKey={(slot) => slot.scheduled_time}
         list={list}
-        empty={<Empty title="No slot lies there.">Look at a longer time.</Empty>}
+        empty={<Empty title="No runs were due in this period.">Choose a longer period.</Empty>}
       />
       {asked !== null && <WhyDialog jobId={jobId} at={asked} onClose={() => setAsked(null)} />}
     </>
@@ -81,7 +81,7 @@ function columnsOf(textOf: (at: string) => string, ask: (at: string) => void): C
         ),
     },
     {
-      header: 'Fate',
+      header: 'Outcome',
       width: 'minmax(9rem, 2fr)',
       cell: (slot) => (
         <Status

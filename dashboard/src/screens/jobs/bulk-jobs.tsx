@@ -14,21 +14,21 @@ type Action = 'pause' | 'resume' | 'trigger' | 'delete'
 type Filter = Readonly<Record<string, string>>
 
 const actions: Record<Action, { title: string; verb: string; what: string }> = {
-  pause: { title: 'Pause all that match', verb: 'Pause them', what: 'None of their slots fires.' },
+  pause: { title: 'Pause all that match', verb: 'Pause jobs', what: 'Their schedules stop until resumed.' },
   resume: {
     title: 'Resume all that match',
-    verb: 'Resume them',
-    what: 'Their slots fire again from now on.',
+    verb: 'Resume jobs',
+    what: 'Their schedules start again now.',
   },
   trigger: {
     title: 'Run all that match now',
-    verb: 'Run them now',
-    what: 'Each starts one execution at once, with its own payload.',
+    verb: 'Run now',
+    what: 'Each job starts one execution now, with its own payload.',
   },
   delete: {
     title: 'Delete all that match',
-    verb: 'Delete them',
-    what: 'Nothing of them starts any more. Their history stays. This cannot be undone.',
+    verb: 'Delete jobs',
+    what: 'They never run again. Their history stays. This cannot be undone.',
   },
 }
 
@@ -94,7 +94,7 @@ function BulkDialog({ action, filter, onClose, onStarted }: BulkDialogProps) {
         {what}
       </Counted>
       {action === 'pause' && fields}
-      {isDangerous && <TextField label='To be sure, write "delete"' value={typed} onText={setTyped} />}
+      {isDangerous && <TextField label='Type "delete" to confirm' value={typed} onText={setTyped} />}
     </ConfirmDialog>
   )
 }

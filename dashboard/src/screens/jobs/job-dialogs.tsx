@@ -62,7 +62,7 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
       onClose={onClose}
     >
       <p>One execution starts at once, whatever the schedule says; the next slots stay as they are.</p>
-      <Check className="" isOn={isOwn} onChange={setOwn}>
+      <Check isOn={isOwn} onChange={setOwn}>
         With another payload
       </Check>
       {isOwn && (
@@ -117,7 +117,7 @@ export function usePauseFields(): { body: { reason?: string; until?: string }; f
       {at !== null && (
         <TextField label="Until (your local time)" type="datetime-local" value={at} onText={setAt} />
       )}
-      <TextField label="Reason, for later readers" maxLength={1_024} value={reason} onText={setReason} />
+      <TextField label="Reason (shown to your team)" maxLength={1_024} value={reason} onText={setReason} />
     </>
   )
   return { body, fields }
@@ -133,13 +133,13 @@ export function PauseDialog({ job, onClose }: DialogProps) {
   return (
     <ConfirmDialog<JobState>
       title={`Pause ${job.name}`}
-      verb="Pause it"
+      verb="Pause job"
       apiRequest={{ method: 'PATCH', path, body, cli: `jobs pause ${job.job_id}${options.join('')}` }}
       done="It is paused."
       invalidates={['/jobs']}
       onClose={onClose}
     >
-      <p>None of its slots fires; they are skipped and listed as paused. What runs goes on.</p>
+      <p>No new runs start until you resume. Runs in progress finish.</p>
       {fields}
     </ConfirmDialog>
   )
@@ -150,7 +150,7 @@ export function ResumeDialog({ job, onClose }: DialogProps) {
   return (
     <ConfirmDialog<JobState>
       title={`Resume ${job.name}`}
-      verb="Resume it"
+      verb="Resume job"
       apiRequest={{ method: 'PATCH', path, cli: `jobs resume ${job.job_id}` }}
       done="It runs again."
       invalidates={['/jobs']}

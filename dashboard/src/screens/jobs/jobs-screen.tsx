@@ -121,7 +121,7 @@ function RowActions({ job, ask }: { job: ListedJob; ask: Ask }) {
   const copy = () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never })
   const items = [
     may && { name: 'Run now …', run: () => ask('run', job) },
-    may && canPause(job) && { name: 'Pause …', run: () => ask('pause', job) },
+    may && job.status !== 'PAUSED' && canPause(job) && { name: 'Pause …', run: () => ask('pause', job) },
     may && job.status === 'PAUSED' && { name: 'Resume …', run: () => ask('resume', job) },
     mayWrite && { name: 'Edit', run: edit },
     mayWrite && { name: 'Duplicate', run: copy },

@@ -32,7 +32,7 @@ export function ApiKeys({ session }: { session: Session }) {
         </Button>
         {session.operator && (
           <Check isOn={isOfOperators} onChange={setOfOperators}>
-            Keys of operators
+            Operator keys
           </Check>
         )}
         <span className="dim">
@@ -64,17 +64,17 @@ export function ApiKeys({ session }: { session: Session }) {
 const columns: Column<ApiKey>[] = [
   { header: 'Name', width: 'minmax(7rem, 1.6fr)', cell: (key) => <NameCell apiKey={key} /> },
   { header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
-  wideColumn('Begins with', '9rem', ({ prefix }) => <code>{prefix}</code>),
+  wideColumn('Prefix', '9rem', ({ prefix }) => <code>{prefix}</code>),
   wideColumn('Scopes', 'minmax(8rem, 1.4fr)', ({ scopes }) => scopes.join(', ')),
   wideColumn('Last used', '7rem', ({ last_used_at }) => <Time at={last_used_at} missing="never" />),
-  wideColumn('Ends', '7.5rem', ({ expires_at }) => <Time at={expires_at} missing="never" />),
-  wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
+  wideColumn('Expires', '7.5rem', ({ expires_at }) => <Time at={expires_at} missing="never" />),
+  wideColumn('Created', '7rem', ({ created_at }) => <Time at={created_at} />),
   { header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
 ]
 
 function NameCell({ apiKey: { name, created_by, scopes } }: { apiKey: ApiKey }) {
   return (
-    <TwoLines title={`Made by ${created_by}`} below={<span className="dim">{scopes.join(', ')}</span>}>
+    <TwoLines title={`Created by ${created_by}`} below={<span className="dim">{scopes.join(', ')}</span>}>
       <span>{name}</span>
     </TwoLines>
   )
@@ -95,7 +95,7 @@ function Revoke({ apiKey: { key_id, name, revoked_at } }: { apiKey: ApiKey }) {
       name={`Revoke ${name}`}
       kind="quiet"
       title={`Revoke the key ${name}`}
-      verb="Revoke it"
+      verb="Revoke key"
       danger
       apiRequest={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
       done="The key is revoked."
@@ -133,7 +133,7 @@ const example = { name: 'deploy', scopes: ['read', 'write'] }
 function NoKeys({ isOfOperators }: { isOfOperators: boolean }) {
   return (
     <Empty
-      title={isOfOperators ? 'No keys of operators besides the first.' : 'No API keys yet.'}
+      title={isOfOperators ? 'No operator keys besides the first.' : 'No API keys yet.'}
       code={curlOf({ method: 'POST', path: '/api-keys', body: example }, location.origin, chosenTenant.get())}
     >
       Give each program its own key, with only the scopes it needs:

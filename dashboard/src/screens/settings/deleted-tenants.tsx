@@ -63,7 +63,7 @@ function Actions({ tenant }: { tenant: Tenant }) {
         name={`Restore ${name}`}
         kind="quiet"
         title={`Restore ${name}`}
-        verb="Restore it"
+        verb="Restore tenant"
         apiRequest={{ method: 'POST', path: `/tenants/${id}/restore`, cli: `tenants restore ${id}` }}
         done={`The tenant ${name} is back; its jobs are being resumed.`}
         invalidates={['/tenants']}

@@ -20,7 +20,7 @@ export function NewKeyDialog({ isOperator, onClose, onMade }: NewKeyDialogProps)
   return (
     <ConfirmDialog
       title={isOperator ? 'New API key of operators' : 'New API key'}
-      verb="Make it"
+      verb="Create key"
       apiRequest={{ method: 'POST', path: '/api-keys', body }}
       disabled={error !== null}
       run={() => api.post<CreatedApiKey>('/api-keys', keyRequestOf(form, serverNow()))}

@@ -26,7 +26,7 @@ export function SigningKeyCard() {
       <Facts
         facts={{
           Made: <Time at={created_at} />,
-          'The key before counts until': <Time at={previous_until} missing="there is none" />,
+          'Previous key valid until': <Time at={previous_until} missing="–" />,
         }}
       />
       {isShown && <CodeBlock code={key} label="Signing key" />}
@@ -36,7 +36,7 @@ export function SigningKeyCard() {
           label="Rotate"
           icon="retry"
           title="Sign callbacks with a new key"
-          verb="Rotate it"
+          verb="Rotate key"
           danger={isNew}
           disabled={isNew && !isForced}
           apiRequest={{ method: 'POST', path: '/signing-key/rotate', body }}

@@ -57,7 +57,7 @@ function columnsOf(onEdit: ((tenant: Tenant) => void) | null): (Column<Tenant> |
     wideColumn('Limits', 'minmax(14rem, 4fr)', ({ tier }) => (
       <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>
     )),
-    wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
+    wideColumn('Created', '7rem', ({ created_at }) => <Time at={created_at} />),
     onEdit !== null && {
       header: '',
       name: 'Change or delete',
@@ -84,7 +84,7 @@ function DeleteTenant({ tenant: { tenant_id: id, name } }: { tenant: Tenant }) {
       name={`Delete ${name}`}
       kind="quiet"
       title={`Delete the tenant ${name}`}
-      verb="Delete it"
+      verb="Delete tenant"
       danger
       apiRequest={{ method: 'DELETE', path: `/tenants/${id}`, cli: `tenants delete ${id}` }}
       done={`The tenant ${name} is deleted: nothing of it fires any more.`}
@@ -113,7 +113,7 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
   return (
     <ConfirmDialog<TenantChanged>
       title={tenant === null ? 'New tenant' : `Change ${tenant.name}`}
-      verb={tenant === null ? 'Make it' : 'Save'}
+      verb={tenant === null ? 'Create tenant' : 'Save'}
       apiRequest={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
       disabled={body.name === '' || isSame}
       done={({ name, tier, exceeding = [] }) => {
@@ -128,7 +128,7 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
       <TextField label="Name" maxLength={128} hint="Unique among tenants." value={name} onText={setName} />
       <SelectField
         label="Tier"
-        hint={tenant === null ? undefined : 'Other servers see it within 5 s.'}
+        hint={tenant === null ? undefined : 'Takes effect everywhere within 5 s.'}
         value={tier}
         options={tiers.map((value) => ({ value, name: value }))}
         onText={setTier}

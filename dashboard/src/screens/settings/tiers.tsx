@@ -44,7 +44,7 @@ export function Tiers() {
           </Button>
         )}
         <span className="dim">
-          The limits of all tenants on the tier. Other servers see a change within 5 s.
+          The limits of all tenants on the tier. A change takes effect everywhere within 5 s.
         </span>
       </div>
       <PlainTable heads={['Tier', 'Weight', 'Limits']} {...(may && { buttons: 'Change' })}>
@@ -112,7 +112,7 @@ function TierDialog({ asked: { form: first, isNew }, onDone, onClose }: TierDial
   return (
     <ConfirmDialog<TierChanged>
       title={isNew ? 'New tier' : `Change ${form.name}`}
-      verb={isNew ? 'Make it' : 'Save'}
+      verb={isNew ? 'Create tier' : 'Save'}
       apiRequest={{ method: 'PUT', path: `/tiers/${form.name}`, body: tierRequestOf(form) }}
       disabled={tierFormError(form) !== null}
       done={({ tier, exceeding }) =>

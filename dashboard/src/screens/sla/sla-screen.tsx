@@ -113,7 +113,7 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
           ],
           'Began within 5 s': [
             formatShare(starts.within_5s),
-            'The same with five seconds of patience.',
+            'Within 5 seconds.',
             { isBad: isBelow(starts.within_5s, onTimeLow) },
           ],
           'Latest start': [formatDuration(starts.late_ms_max), 'How late the latest of them began.'],
@@ -169,7 +169,7 @@ function PeakNote({ at }: { at: string | null }) {
 function Outcomes({ sla: { rates } }: { sla: Sla }) {
   const letters = (
     <>
-      Executions that used up their retries. <Link to="/dead-letters">Look at them</Link>.
+      Executions that used up their retries. <Link to="/dead-letters">View all</Link>.
     </>
   )
   return (

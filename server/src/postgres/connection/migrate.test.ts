@@ -8,7 +8,7 @@ import { connect, createDatabase, POSTGRES_VERSIONS } from '../../../test/databa
 import { createVirtualWorld } from '../../../test/virtual-world.ts'
 import { StopRequested } from '../../lib/operating-error.ts'
 import { realTimers } from '../../lib/time/timers.ts'
-import { migrationApplied, schemaNewer } from '../../telemetry/events.ts'
+import { migrationApplied, schemaMigrated, schemaNewer } from '../../telemetry/events.ts'
 import { migrate, migrateWhenReachable } from './migrate.ts'
 
 const clock = { monotonicMs: () => performance.now() }
@@ -43,11 +43,14 @@ for (const version of POSTGRES_VERSIONS) {
   })
 }
 
-test('eight processes that start at once apply every migration once', async (t) => {
+test('eight processes that start at once apply every migration once, and one of them says so', async (t) => {
   const { client, applied, run } = await setup(t, files)
+  const said: number[] = []
+  using _ = schemaMigrated.subscribe(({ steps }) => void said.push(steps))
   await Promise.all(Array.from({ length: 8 }, run))
   assert.deepEqual(await applied(), ['0001-a.sql', '0002-b.sql'])
   assert.equal((await client.query('SELECT * FROM a')).rowCount, 1)
+  assert.deepEqual(said, [2])
 })
 
 test('a migration that fails leaves nothing behind, names itself, and is applied once it is mended', async (t) => {

@@ -8,7 +8,7 @@ import { OperatingError, StopRequested } from '../../lib/operating-error.ts'
 import { sql } from '../../lib/sql.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Timers } from '../../ports/timers.ts'
-import { databaseWaited, migrationApplied, schemaNewer } from '../../telemetry/events.ts'
+import { databaseWaited, migrationApplied, schemaMigrated, schemaNewer } from '../../telemetry/events.ts'
 import { addressOf, type DatabaseAddress, isConnectionError } from './database.ts'
 
 interface Migration {
@@ -69,12 +69,16 @@ export async function migrate(
     await takeLock(deps, client)
     await client.query(createLedger.text)
     const { rows: applied } = await client.query<Omit<Migration, 'text'>>(selectApplied.text)
-    for (const migration of planMigrations(migrations, applied)) {
+    const missing = planMigrations(migrations, applied)
+    const beganMs = deps.clock.monotonicMs()
+    for (const migration of missing) {
       const startedMs = deps.clock.monotonicMs()
       await apply(client, migration)
       const { number, name } = migration
       migrationApplied.emit({ number, name, tookMs: deps.clock.monotonicMs() - startedMs })
     }
+    if (missing.length > 0)
+      schemaMigrated.emit({ steps: missing.length, tookMs: deps.clock.monotonicMs() - beganMs })
   } finally {
     // Ends the session, and with it the lock.
     await client.end().catch(() => {})
