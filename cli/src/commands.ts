@@ -272,7 +272,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
   ...tenantCommands,
   {
     path: ['next'],
-    about: 'show the next slots of a schedule: cron, ISO 8601, or English in quotes; needs no server',
+    about: 'show the next slots of a schedule: cron, ISO 8601, or English in quotes; works offline',
     arguments: [{ name: 'EXPR', about: 'such as "every weekday at 9:00 in London"', optional: true }],
     options: {
       zone: jobFlags.zone,

@@ -83,7 +83,7 @@ test('a misspelt command is refused with the nearest one and exit code 2', async
   const cases = [
     [['jbos'], /no command "jbos". Did you mean carillon jobs\?/],
     [['jobs', 'lst'], /no "jobs lst". Did you mean carillon jobs list\?/],
-    [['jobs'], /a verb is missing after jobs\nIt is one of list, get, create/],
+    [['jobs'], /missing subcommand after jobs\nIt is one of list, get, create/],
     [['dead-letter', 'list'], /Did you mean carillon dead-letters\?/],
     [['completion', 'bahs'], /SHELL is one of bash, zsh, fish. Did you mean bash\?/],
   ] as const

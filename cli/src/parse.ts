@@ -100,7 +100,7 @@ function refuseWords([first, second]: string[], commands: readonly Command[]): n
   if (group.length > 0) {
     const verbs = group.map(({ path }) => path[1]!)
     const said =
-      second === undefined ? `a verb is missing after ${first}` : `there is no "${first} ${second}".`
+      second === undefined ? `missing subcommand after ${first}` : `there is no "${first} ${second}".`
     const near = second === undefined ? '' : didYouMean(second, verbs, `carillon ${first} `)
     throw new CliError(EXIT.usage, `${said}${near}`, [
       `It is one of ${verbs.join(', ')}. Try carillon ${first} --help`,

@@ -11,7 +11,7 @@ const firstCells = (text: string) => [...text.matchAll(/^\| (`.*?) \|/gm)].map((
 const quoted = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
 
 test('the page lists every refusal and every warning, and no other', () => {
-  const listed = firstCells(section('Refusals')).flatMap(quoted)
+  const listed = firstCells(section('Validation errors')).flatMap(quoted)
   assert.deepEqual(listed.toSorted(), [...SCHEDULE_ERROR_CODES, ...SCHEDULE_WARNING_CODES].toSorted())
 })
 

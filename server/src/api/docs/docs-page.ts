@@ -24,7 +24,7 @@ export function renderDocsPage(document: Document): string {
 <script type="module" src="/docs/page.js"></script>
 </head>
 <body>
-<a class="skip" href="#main">To the reference</a>
+<a class="skip" href="#main">Skip to the reference</a>
 ${renderHeader(`API ${version}`)}
 <nav id="contents" aria-label="Contents">
 <label id="filter-label" hidden>Filter <input type="search" id="filter" placeholder="path, field or word" autocomplete="off" spellcheck="false"></label>
@@ -39,7 +39,7 @@ ${groups.map(renderMenu)}
 </section>
 ${renderStart()}
 ${renderConventions()}
-<p id="nothing" hidden>Nothing here matches the filter.</p>
+<p id="nothing" hidden>No call matches the filter.</p>
 ${groups.map(
   (
     group,
@@ -102,11 +102,11 @@ function renderConventions(): Html {
   return html`<section id="conventions" class="plain"><h2>Conventions</h2>
 <ul>
 <li><b>Keys.</b> Everything under <code>/api/v1</code> needs <code>Authorization: Bearer KEY</code>.</li>
-<li><b>Fields.</b> What is not a known field is refused by name, never ignored. Times are UTC, RFC 3339.</li>
+<li><b>Fields.</b> An unknown field is refused by name, never ignored. Times are UTC, RFC 3339.</li>
 <li><b>Lists.</b> <code>limit</code> says how many; <code>pagination.next_cursor</code> of a page is the <code>cursor</code> of the next one, and null on the last.</li>
-<li><b>Repeats.</b> Under one <code>Idempotency-Key</code> a POST is done once, however often it is sent. With <code>dry_run=true</code> nothing is done; the answer is what it would have been.</li>
+<li><b>Repeats.</b> Under one <code>Idempotency-Key</code> a POST is done once, however often it is sent. With <code>dry_run=true</code> nothing changes, and the answer is the one you would have got.</li>
 <li><b>Versions.</b> <code>ETag</code> is the version of a job; with <code>If-Match</code> a change is made only to that version.</li>
-<li><b>Refusals.</b> A problem document (RFC 9457) with a stable <code>code</code>; each of <code>errors</code> points to a field.</li>
+<li><b>Errors.</b> A problem document (RFC 9457) with a stable <code>code</code>; each of <code>errors</code> points to a field.</li>
 </ul></section>`
 }
 

@@ -111,6 +111,11 @@ test('every link within the docs leads to a page, and its fragment to a place on
     const body = await read(address)
     const ids = [...body.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]!)
     assert.equal(new Set(ids).size, ids.length, `an id stands twice on ${address}`)
+    assert.doesNotMatch(
+      body,
+      /<a href="\/docs[^>]*>[\w/-]+\.md<\/a>/,
+      `${address} shows a file name for a page`,
+    )
     for (const [, link] of body.matchAll(/ (?:href|src)="([^"]+)"/g)) {
       if (/^(https?:|mailto:|data:)/.test(link!) || link === '/') continue
       const [path, fragment] = link!.split('#', 2)
@@ -118,6 +123,13 @@ test('every link within the docs leads to a page, and its fragment to a place on
       if (fragment) assert(target.includes(` id="${fragment}"`), `${page.file} links to ${link}`)
     }
   }
+})
+
+test('the pages and the reference name the variable of the API key in one way', async (t) => {
+  const { get } = await setupApp(t)
+  const reference = { file: 'the API reference', text: (await get('/docs/api')).body }
+  for (const { file, text } of [...pages, reference])
+    if (!file.includes('CHANGELOG')) assert.doesNotMatch(text, /\$KEY\b|\bCARILLON_KEY\b/, file)
 })
 
 test('the Markdown renderer is loaded with the first page of the docs, not with the API', () => {

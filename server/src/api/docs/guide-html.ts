@@ -7,7 +7,10 @@ import type { GuidePage, GuideSection } from './guide-pages.ts'
 import { type Heading, renderMarkdown } from './markdown.ts'
 
 export function renderGuidePage(sections: readonly GuideSection[], page: GuidePage): string {
-  const { body, headings } = renderMarkdown(page.text, { follow: linksOf(sections, page) })
+  const { body, headings } = renderMarkdown(page.text, {
+    follow: linksOf(sections, page),
+    titleOf: titlesOf(sections, page),
+  })
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -22,7 +25,7 @@ export function renderGuidePage(sections: readonly GuideSection[], page: GuidePa
 <script type="module" src="/docs/guide.js"></script>
 </head>
 <body class="guide">
-<a class="skip" href="#main">To the page</a>
+<a class="skip" href="#main">Skip to the page</a>
 ${renderHeader('docs')}
 <nav id="contents" aria-label="Contents">
 <ul class="top"><li><a href="/">Dashboard</a></li></ul>
@@ -68,7 +71,7 @@ function renderSection({ title, pages }: GuideSection, current: GuidePage): Html
       ? html`<li><a href="${addressOf(page)}" aria-current="page">${page.label}</a></li>`
       : html`<li><a href="${addressOf(page)}">${page.label}</a></li>`,
   )
-  const reference = title === 'Calling it' ? html`<li><a href="/docs/api">API reference</a></li>` : null
+  const reference = title === 'API' ? html`<li><a href="/docs/api">API reference</a></li>` : null
   const list = html`<ul>${reference}${items}</ul>`
   const isFolded = title === 'Decisions' && !pages.includes(current)
   return isFolded
@@ -93,6 +96,23 @@ function markdownOf({ name }: GuidePage): string {
   return `/docs/${name === '' ? 'README' : name}.md`
 }
 
+/** The file of the repository that a link of the page means. */
+function fileOf(page: GuidePage, link: string): string {
+  return posix.normalize(posix.join(posix.dirname(page.file), link.split('#', 1)[0]!))
+}
+
+/** The name that a page has in the contents, by a link to its file. */
+export function titlesOf(
+  sections: readonly GuideSection[],
+  page: GuidePage,
+): (link: string) => string | null {
+  const byFile = new Map(sections.flatMap(({ pages }) => pages.map(({ file, label }) => [file, label])))
+  return (link) => {
+    const file = fileOf(page, link)
+    return byFile.get(file) ?? (file.endsWith('/') ? (byFile.get(`${file}README.md`) ?? null) : null)
+  }
+}
+
 /** Links to files that are pages lead there; to other files of the repository nowhere: they are not served. */
 function linksOf(sections: readonly GuideSection[], page: GuidePage): (link: string) => string | null {
   const byFile = new Map(sections.flatMap(({ pages }) => pages.map((one) => [one.file, addressOf(one)])))
@@ -100,8 +120,8 @@ function linksOf(sections: readonly GuideSection[], page: GuidePage): (link: str
     if (/^(https?:|mailto:|#)/.test(link)) return link
     if (/^[a-z][a-z0-9+.-]*:/i.test(link)) return null
     if (link.startsWith('/')) return link
-    const [path = '', fragment] = link.split('#', 2)
-    const file = posix.normalize(posix.join(posix.dirname(page.file), path))
+    const fragment = link.split('#', 2)[1]
+    const file = fileOf(page, link)
     const image = /^docs\/images\/([\w-]+\.png)$/.exec(file)?.[1]
     if (image !== undefined) return `/docs/images/${image}`
     const address =

@@ -41,15 +41,15 @@ const order: Record<string, readonly string[]> = {
     'sdk/README.md',
     'docs/sdk.md',
   ],
-  'Calling it': ['docs/api.md', 'docs/cli.md', 'docs/access.md', 'docs/errors.md'],
-  'Running it': [
+  API: ['docs/api.md', 'docs/cli.md', 'docs/access.md', 'docs/errors.md'],
+  Operating: [
     'docs/config.md',
     'docs/operations.md',
     'docs/guarantees.md',
     'docs/performance.md',
     'docs/architecture.md',
   ],
-  'About it': [
+  About: [
     'docs/comparison.md',
     'docs/vocabulary.md',
     'docs/decisions/README.md',
@@ -72,6 +72,8 @@ const names: Record<string, string> = {
 /** Where the title says too little, or too much, for a list. */
 const labels: Record<string, string> = {
   'docs/README.md': 'Overview',
+  'docs/migrate.md': 'Coming from another scheduler',
+  'docs/concepts.md': 'Concepts and glossary',
   'docs/dependencies.md': 'Graphs: one job after another',
   'docs/receivers.md': 'HTTP targets',
   'docs/api.md': 'API by example',
@@ -80,6 +82,7 @@ const labels: Record<string, string> = {
   'docs/access.md': 'Tenants and keys',
   'docs/guarantees.md': 'Guarantees',
   'docs/comparison.md': 'Comparison',
+  'docs/vocabulary.md': 'Vocabulary of the code',
 }
 
 /** Empty where the docs were not installed. */

@@ -122,6 +122,21 @@ test('a quote has blocks of its own', () => {
   )
 })
 
+test('a link that is named after its file gets the title of the page, and any other keeps its words', () => {
+  const titleOf = (link: string) => (link.startsWith('retries.md') ? 'Retries & letters' : null)
+  const { body } = renderMarkdown(
+    '[retries.md](retries.md#a), [how](retries.md), [x.md](x.md), [a.md `b`](retries.md)',
+    {
+      follow: (link) => link,
+      titleOf,
+    },
+  )
+  assert.equal(
+    body.text.trim(),
+    '<p><a href="retries.md#a">Retries &amp; letters</a>, <a href="retries.md">how</a>, <a href="x.md">x.md</a>, <a href="retries.md">a.md <code>b</code></a></p>',
+  )
+})
+
 test('nothing in a page becomes markup, and a link leads nowhere that is not allowed', () => {
   const nasty = '<script>alert(1)</script>'
   for (const text of [

@@ -19,6 +19,8 @@ export interface RenderedMarkdown {
 export interface MarkdownOptions {
   /** Where a link of the page leads; null: it is shown as text. */
   follow: (link: string) => string | null
+  /** The title of the page behind a link, shown where its text is the name of a file; null: the text stays. */
+  titleOf?: (link: string) => string | null
 }
 
 const markdown = new MarkdownIt({ html: false }).disable([
@@ -90,14 +92,16 @@ function gatherVariants(tokens: readonly Token[]): Token[] {
   return gathered
 }
 
-export function renderMarkdown(text: string, { follow }: MarkdownOptions): RenderedMarkdown {
+export function renderMarkdown(text: string, { follow, titleOf }: MarkdownOptions): RenderedMarkdown {
   const tokens = markdown.parse(text, {})
   for (const [at, token] of tokens.entries()) {
     // A column without a name has no heading that a screen reader could read.
     if (token.type === 'th_open' && tokens[at + 1]!.content === '') token.tag = tokens[at + 2]!.tag = 'td'
-    if (token.children !== null) token.children = followLinks(token.children, follow)
     // A style of its own is refused by the policy of the page.
     if (token.tag === 'th' || token.tag === 'td') token.attrs = null
+    if (token.children === null) continue
+    if (titleOf !== undefined) nameLinks(token.children, titleOf)
+    token.children = followLinks(token.children, follow)
   }
   const headings = anchorHeadings(tokens)
   const body = renderer.render(gatherVariants(tokens), markdown.options, {})
@@ -110,8 +114,9 @@ export interface Passage extends Heading {
 }
 
 /** The passages of a page, in order, each with its code after its prose; text above the first heading is in none. */
-export function readPassages(text: string): Passage[] {
+export function readPassages(text: string, titleOf: (link: string) => string | null = () => null): Passage[] {
   const tokens = markdown.parse(text, {})
+  for (const { children } of tokens) nameLinks(children ?? [], titleOf)
   const passages: Passage[] = []
   const headings = anchorHeadings(tokens).values()
   const code = new Map<Passage, string>()
@@ -140,6 +145,16 @@ export function idOfHeading(text: string): string {
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')
+}
+
+/** On GitHub the name of a file is a good text for a link; on a page that people read its title is better. */
+function nameLinks(tokens: readonly Token[], titleOf: (link: string) => string | null): void {
+  for (const [at, open] of tokens.entries()) {
+    const text = tokens[at + 1]
+    if (open.type !== 'link_open' || text?.type !== 'text' || tokens[at + 2]?.type !== 'link_close') continue
+    if (/^[\w./-]+(\.md|\/)$/.test(text.content))
+      text.content = titleOf(String(open.attrGet('href'))) ?? text.content
+  }
 }
 
 /** A link or a picture that leads nowhere leaves its words. */

@@ -4,7 +4,7 @@ import { ERRORS } from '@carillon/contract/errors.ts'
 import { groupsOf } from './docs-groups.ts'
 import { type DocSchema, type Document, resolve } from './docs-page-document.ts'
 import { idOf } from './docs-page-operation.ts'
-import { addressOf } from './guide-html.ts'
+import { addressOf, titlesOf } from './guide-html.ts'
 import type { GuidePage, GuideSection } from './guide-pages.ts'
 import { readPassages } from './markdown.ts'
 
@@ -53,7 +53,8 @@ export function makeSearchIndex(
 
   function addGuide(page: GuidePage, weight: number): void {
     index.pages.push([page.label, addressOf(page), weight])
-    for (const { level, id, text, words } of readPassages(page.text)) add(level === 1 ? '' : id, text, words)
+    for (const { level, id, text, words } of readPassages(page.text, titlesOf(sections, page)))
+      add(level === 1 ? '' : id, text, words)
   }
 
   function addReference(): void {
