@@ -63,4 +63,3 @@ test('on a phone a row of the list says how the job went last', async (t) => {
 })
 
 const url = (page: { url(): string }) => new URL(page.url()).searchParams
-
