@@ -30,7 +30,7 @@ interface Page {
 interface Guide {
   /** By their addresses. */
   pages: Map<string, Page>
-  renderIndex: (document: Document) => string
+  renderIndex: (document: Document) => Promise<string>
 }
 
 /** Read when the first page is asked for, once in a process. */
@@ -46,12 +46,19 @@ export function docsRoutes(app: FastifyInstance, readDocument: () => object): vo
     return page === null ? reply.callNotFound() : send(request, reply, page)
   }
   app.get('/docs/api', { schema }, async (request, reply) => send(request, reply, reference))
-  let index: Page | null = null
-  app.get('/docs/search-index.js', { schema }, async (request, reply) => {
+  let index: Promise<Page> | null = null
+  const makeIndex = async () => {
     guide ??= listPages()
-    const { renderIndex } = await guide
-    index ??= pageOf(types.js, () => renderIndex(readDocument() as Document))
-    return send(request, reply, index)
+    const text = await (await guide).renderIndex(readDocument() as Document)
+    return pageOf(types.js, () => text)
+  }
+  app.get('/docs/search-index.js', { schema }, async (request, reply) => {
+    index ??= makeIndex().catch((error: unknown) => {
+      // The next request tries again.
+      index = null
+      throw error
+    })
+    return send(request, reply, await index)
   })
   app.get('/docs', { schema }, async (request, reply) => answer(request, reply, '/docs'))
   app.get('/llms.txt', { schema }, async (request, reply) => answer(request, reply, '/llms.txt'))

@@ -1,5 +1,6 @@
 // The pages of docs/ as the server has them: which there are, in which order they are shown, and how they are called.
 import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** One file of Markdown under the name it has in addresses. */
@@ -133,6 +134,11 @@ function readPage(file: string): GuidePage {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? file
   const name = names[file] ?? file.replace(/^docs\//, '').replace(/\.md$/, '')
   return { name, file, title, label: labels[file] ?? title, about: firstWords(text), text }
+}
+
+/** The text of a page as it is on the disk now, read without holding up the process. */
+export function readText({ file }: GuidePage): Promise<string> {
+  return readFile(join(root, file), 'utf8')
 }
 
 const aboutMax = 200

@@ -5,7 +5,7 @@ import { groupsOf } from './docs-groups.ts'
 import { type DocSchema, type Document, resolve } from './docs-page-document.ts'
 import { idOf } from './docs-page-operation.ts'
 import { addressOf, titlesOf } from './guide-html.ts'
-import type { GuidePage, GuideSection } from './guide-pages.ts'
+import { type GuidePage, type GuideSection, readText } from './guide-pages.ts'
 import { readPassages } from './markdown.ts'
 
 /** The form that the script docs-search.js reads: short, because browsers load all of it. */
@@ -25,15 +25,19 @@ const indexCharactersMax = 1_500_000
 const lightSections = /^(Decisions|Internals)$/
 const lightPages = /^(CHANGELOG|CONTRIBUTING)\.md$|^docs\/(vocabulary|architecture|comparison)\.md$/
 
-export function renderSearchIndex(sections: readonly GuideSection[], document: Document): string {
-  return `export const index = ${JSON.stringify(makeSearchIndex(sections, document))}\n`
+export async function renderSearchIndex(
+  sections: readonly GuideSection[],
+  document: Document,
+): Promise<string> {
+  return `export const index = ${JSON.stringify(await makeSearchIndex(sections, document))}\n`
 }
 
-export function makeSearchIndex(
+/** In turns of a page each (100 ms of CPU in all): between two of them the server does other work. */
+export async function makeSearchIndex(
   sections: readonly GuideSection[],
   document: Document,
   charactersMax = indexCharactersMax,
-): SearchIndex {
+): Promise<SearchIndex> {
   const index: SearchIndex = { pages: [], passages: [] }
   let left = charactersMax
   const add = (id: string, heading: string, text: string) => {
@@ -46,14 +50,15 @@ export function makeSearchIndex(
   )
   // If the space should ever run out, it runs out for the pages that matter least.
   const byWeight = guides.toSorted((one, other) => other.weight - one.weight)
-  for (const { page, weight } of byWeight.filter((one) => one.weight === 1)) addGuide(page, weight)
+  for (const { page, weight } of byWeight.filter((one) => one.weight === 1)) await addGuide(page, weight)
   addReference()
-  for (const { page, weight } of byWeight.filter((one) => one.weight < 1)) addGuide(page, weight)
+  for (const { page, weight } of byWeight.filter((one) => one.weight < 1)) await addGuide(page, weight)
   return index
 
-  function addGuide(page: GuidePage, weight: number): void {
+  async function addGuide(page: GuidePage, weight: number): Promise<void> {
+    const source = await readText(page)
     index.pages.push([page.label, addressOf(page), weight])
-    for (const { level, id, text, words } of readPassages(page.text, titlesOf(sections, page)))
+    for (const { level, id, text, words } of readPassages(source, titlesOf(sections, page)))
       add(level === 1 ? '' : id, text, words)
   }
 

@@ -89,11 +89,11 @@ test('a long passage is shown by the line of the first hit', () => {
   assert(result.line.some(([text, isHit]: [string, boolean]) => isHit && text === 'hang'))
 })
 
-test('the index is bounded: beyond its size a page is found by its headings only, the least important first', () => {
+test('the index is bounded: beyond its size a page is found by its headings only, the least important first', async () => {
   const none: Document = { info: { title: '', version: '' } }
-  const whole = makeSearchIndex(sections, none)
+  const whole = await makeSearchIndex(sections, none)
   assert(JSON.stringify(whole).length < 1_000_000, `${JSON.stringify(whole).length} characters`)
-  const cut = makeSearchIndex(sections, none, 100_000)
+  const cut = await makeSearchIndex(sections, none, 100_000)
   assert.equal(cut.passages.length, whole.passages.length)
   const length = cut.passages.reduce((sum, [, , , text]) => sum + text.length, 0)
   assert(length <= 100_000)
