@@ -201,7 +201,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'skipped without a wait',
     file: 'scheduler/charge-slots.ts',
-    find: 'epochMs(slot.slot + windowMs)',
+    find: 'epochMs(slot.dueAt + windowMs)',
     replace: 'slot.dueAt',
     wrong: 'a slot without budget is skipped at once, and not when its misfire window is over',
   },
