@@ -150,6 +150,8 @@ async function listScreens(read: Read): Promise<Screen[]> {
       '/sla?window=1h',
       `/activity?step=minute&from=${at(hourMs)}&to=${at(0)}`,
       `/activity?step=minute&from=${at(dayMs - 60_000)}&to=${at(0)}`,
+      '/jobs?health=FAILING&limit=20',
+      '/jobs?health=FLAKY&limit=10',
       '/failures?minutes=60&limit=20',
       '/late?minutes=60&limit=50',
       '/forecast?hours=24',
@@ -183,6 +185,9 @@ async function listScreens(read: Read): Promise<Screen[]> {
       `/executions/${one}/logs?limit=1000`,
     ],
     Jobs: [
+      '/jobs?limit=100&sort=failing_first',
+      '/jobs?limit=100&sort=failing_first&q=garamond',
+      '/jobs?limit=100&health=FAILING&tag=team-07',
       '/jobs?limit=50',
       `/jobs?limit=50&cursor=${cursorOf(jobs)}`,
       '/jobs?limit=50&page=200',

@@ -69,7 +69,7 @@ test('the screen shows throughput and the running, failing and waiting execution
   assert.match(text, /^carillon top {2}http:\/\/127\.0\.0\.1:7420 .*live, 200ms old {2}\d\d:\d\d:\d\d UTC/)
   assert.match(text, /running 7 {3}waiting 2 {3}workers 2 \(7 of 4000\) {3}dead letters 3/)
   assert.match(text, /^started +\d+\.\d\/s .*▁/m)
-  assert.match(text, /FAILING in the last hour\n +\d+× {2}Job 0/)
+  assert.match(text, /FAILED ATTEMPTS in the last hour\n +\d+× {2}Job 0/)
   assert.match(text, /▶ running/)
   assert.match(text, /✓ succeeded/)
   assert.match(text, /q quit/)

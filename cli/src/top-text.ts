@@ -104,7 +104,7 @@ function failingLines({ failing, failures }: TopState, { width, paint, nowMs }: 
   const rows = found.toSorted((a, b) => b.count - a.count || b.lastMs - a.lastMs)
   const nameWidth = Math.max(8, width - 6 - 24 - 10 - 6)
   return [
-    paint(cut('FAILING in the last hour', width), 'bold'),
+    paint(cut('FAILED ATTEMPTS in the last hour', width), 'bold'),
     ...rows.map(({ jobName, errorType, count, lastMs }) => {
       const cells = [
         pad(`${count}×`, 6, 'right'),

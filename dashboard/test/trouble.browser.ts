@@ -1,8 +1,9 @@
 // Trouble first: a job that fails stands at the top, with its error, however long ago it failed.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { until } from './api.ts'
+import { Api, until } from './api.ts'
 import { openPage, phone } from './open-page.ts'
+import { ServerProcess } from './server-process.ts'
 import { serverOf } from './servers.ts'
 
 const { api } = serverOf('plain')
@@ -63,3 +64,62 @@ test('on a phone a row of the list says how the job went last', async (t) => {
 })
 
 const url = (page: { url(): string }) => new URL(page.url()).searchParams
+
+test('the first screen of a phone names the broken job, with its error and its actions', async (t) => {
+  const jobId = await breakJob('Charge the cards', 3)
+  const page = await openPage(t, {
+    server,
+    viewport: { width: 390, height: 844 },
+    isMobile: true,
+    hasTouch: true,
+  })
+  await page.goto('/')
+  const card = page.getByRole('listitem').filter({ hasText: 'Charge the cards' })
+  await card.getByText('3 failures in a row').waitFor()
+  await card.getByText('503').first().waitFor()
+  const box = (await card.boundingBox())!
+  assert(box.y + box.height < 844, `it ends at ${box.y + box.height} px`)
+  const tiles = page.getByRole('list', { name: 'At a glance' })
+  assert.deepEqual(await tiles.locator('.tile-name').allTextContents(), [
+    'Failing',
+    'Dead letters',
+    'Late',
+    'On time',
+  ])
+  await card.getByRole('button', { name: 'Redrive 3 dead letters of Charge the cards' }).tap()
+  const dialog = page.getByRole('dialog', { name: 'Redrive the dead letters of Charge the cards' })
+  await dialog.getByText('3 dead letters').waitFor()
+  await page.keyboard.press('Escape')
+  await card.getByRole('button', { name: 'Pause Charge the cards' }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause it' }).tap()
+  await card.getByText('paused', { exact: true }).waitFor()
+  await card.getByRole('link', { name: 'Open' }).tap()
+  await page.waitForURL('**/executions/*')
+
+  // A deleted job is no trouble any more.
+  await page.goto('/')
+  await card.waitFor()
+  await api.delete(`/jobs/${jobId}`)
+  await card.waitFor({ state: 'detached' })
+})
+
+test('with the server gone nothing reassures: the last figures stay, and say how old they are', async (t) => {
+  const gone = await ServerProcess.start()
+  t.after(() => gone.remove())
+  await new Api(gone).makeJob({ name: 'Ring the bell', schedule: 'every 2 seconds' })
+  const page = await openPage(t, {
+    server: gone,
+    expects: [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)|503 /],
+  })
+  await page.goto('/')
+  await page.getByText('No job is failing.').waitFor()
+  await page.getByText('All on time.').waitFor()
+  await gone.stop()
+  await page
+    .getByText(/^The server does not answer\. Everything below is as of (\S+ )?\d\d:\d\d:\d\d\.$/)
+    .waitFor()
+  for (const text of ['No job is failing.', 'All on time.', 'Nothing running.'])
+    assert.equal(await page.getByText(text).count(), 0, text)
+  await page.getByRole('list', { name: 'At a glance' }).getByText('Failing').waitFor()
+  await page.getByRole('region', { name: 'Late or missed' }).waitFor()
+})

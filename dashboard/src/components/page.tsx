@@ -40,11 +40,13 @@ interface CardProps {
   aside?: ReactNode
   children: ReactNode
   className?: string
+  /** Where a link leads to. */
+  id?: string
 }
 
-export function Card({ title, aside, children, className = '' }: CardProps) {
+export function Card({ title, aside, children, className = '', id }: CardProps) {
   return (
-    <section className={`card ${className}`} aria-label={title}>
+    <section className={`card ${className}`} aria-label={title} id={id}>
       <header className="card-head">
         <h2>{title}</h2>
         {aside}

@@ -9,13 +9,15 @@ import { readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
 
 interface RedriveDialogProps {
   query: Readonly<Record<string, string>>
+  /** The name of the job, if the query is about a single job. */
+  jobName?: string
   onClose(): void
   onStarted(operation: Operation): void
 }
 
 const path = '/dead-letters/redrive'
 
-export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps) {
+export function RedriveDialog({ query, jobName, onClose, onStarted }: RedriveDialogProps) {
   const [rateText, setRateText] = useState('50')
   const counted = useDryRun<Operation>(path, { filter: query })
   const rate = readRate(rateText)
@@ -25,7 +27,7 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
   const conditions = Object.entries(query).map(([name, value]) => `${words(name)} ${value}`)
   return (
     <ConfirmDialog<Operation>
-      title={conditions.length === 0 ? 'Redrive all dead letters' : 'Redrive all that match'}
+      title={titleOf(conditions.length, jobName)}
       verb={total === 0 ? 'Redrive' : `Redrive ${formatCount(total, total_capped)}`}
       apiRequest={{ method: 'POST', path, body, ...(cli !== undefined && { cli }) }}
       disabled={total === 0 || rate === null}
@@ -37,7 +39,7 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
       <Counted
         counted={counted}
         noun="dead letter"
-        where={conditions.length === 0 ? '' : ` (${conditions.join(', ')})`}
+        where={conditions.length === 0 || jobName !== undefined ? '' : ` (${conditions.join(', ')})`}
       >
         The newest go first; each becomes a new execution, and its letter is gone.
       </Counted>
@@ -53,4 +55,9 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
       />
     </ConfirmDialog>
   )
+}
+
+function titleOf(conditionsCount: number, jobName: string | undefined): string {
+  if (jobName !== undefined) return `Redrive the dead letters of ${jobName}`
+  return conditionsCount === 0 ? 'Redrive all dead letters' : 'Redrive all that match'
 }

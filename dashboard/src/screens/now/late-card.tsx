@@ -1,7 +1,7 @@
 // Executions that began late, were missed, or are due and wait.
 import type { LateItem } from '@carillon/contract/late.ts'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
-import { Card, Empty } from '../../components/page.tsx'
+import { Card } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
@@ -9,11 +9,11 @@ import { formatCount, formatDuration } from '../../lib/format.ts'
 
 const shownMax = 8
 
-export function LateCard({ late }: { late: readonly LateItem[] }) {
+export function LateCard({ late, isLive }: { late: readonly LateItem[]; isLive: boolean }) {
   return (
-    <Card title="Late or missed" aside={<span className="dim">last hour</span>}>
+    <Card title="Late or missed" id="late" aside={<span className="dim">last hour</span>}>
       {late.length === 0 ? (
-        <Empty title="Everything began on time." />
+        isLive && <p className="dim">All on time.</p>
       ) : (
         <ul className="item-list">
           {late.slice(0, shownMax).map((one) => (

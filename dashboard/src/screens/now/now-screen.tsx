@@ -1,22 +1,33 @@
-// How it goes right now, in one sentence first.
+// Trouble first: four figures, then the failing jobs, then the running executions, and the charts.
 import type { ActivityList } from '@carillon/contract/activity.ts'
-import type { FailureList } from '@carillon/contract/failure.ts'
+import type { DeadLetterList } from '@carillon/contract/dead-letter.ts'
+import type { DeadLetterClusterList } from '@carillon/contract/dead-letter-cluster.ts'
 import type { ForecastReply } from '@carillon/contract/forecast.ts'
+import type { JobList } from '@carillon/contract/job.ts'
 import type { LateList } from '@carillon/contract/late.ts'
 import { useMemo } from 'react'
+import { ApiProblem } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
+import { formatTime } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
+import { timeMode } from '../../lib/preferences.ts'
+import { useStore } from '../../lib/store.ts'
 import { minuteMs } from '../../lib/units.ts'
-import { useLiveRefresh } from '../../live/hooks.ts'
+import { useHealthRefresh, useLiveRefresh } from '../../live/hooks.ts'
 import { ActivityCard } from './activity-card.tsx'
-import { FailuresCard } from './failures-card.tsx'
+import { AllWell, BrokenJobs, RecoveredJobs } from './broken-jobs.tsx'
 import { ForecastCard } from './forecast-card.tsx'
-import { healthOf } from './health.ts'
+import { type Counted, isQuiet, tilesOf } from './health.ts'
 import { LateCard } from './late-card.tsx'
 import { RunningCard } from './running-card.tsx'
+import { Tiles } from './tiles.tsx'
+import { useLast, useStaleSince } from './use-stale.ts'
 import './now.css'
+
+const failingQuery = { health: 'FAILING', limit: 20 }
+const flakyQuery = { health: 'FLAKY', limit: 10 }
 
 export function NowScreen() {
   const minute = Math.floor(useNow() / minuteMs)
@@ -30,42 +41,83 @@ export function NowScreen() {
     [minute],
   )
   const activity = useGet<ActivityList>('/activity', { query, keep: true, everyMs: 15_000 })
-  const failures = useGet<FailureList>('/failures', {
-    query: { minutes: 60, limit: 20 },
+  const failing = useGet<JobList>('/jobs', { query: failingQuery, everyMs: 15_000 })
+  const flaky = useGet<JobList>('/jobs', { query: flakyQuery, everyMs: 15_000 })
+  const letters = useGet<DeadLetterList>('/dead-letters', { query: { limit: 1 }, everyMs: 15_000 })
+  const clusters = useGet<DeadLetterClusterList>('/dead-letters/clusters', {
+    query: { limit: 200 },
+    enabled: (letters.data?.pagination.total ?? 0) > 0,
     everyMs: 15_000,
   })
   const late = useGet<LateList>('/late', { query: { minutes: 60, limit: 50 }, everyMs: 15_000 })
   const forecast = useGet<ForecastReply>('/forecast', { query: { hours: 24 }, everyMs: 60_000 })
   useLiveRefresh(['jobs'], ['/forecast', '/late'], 10_000)
-  const buckets = activity.data?.activity ?? []
-  const error = activity.error ?? failures.error ?? late.error ?? forecast.error
-  const isReady = activity.data !== undefined && failures.data !== undefined && late.data !== undefined
-  const failing = new Set((failures.data?.failures ?? []).map(({ job_id }) => job_id)).size
-  const lateSlots = (late.data?.late ?? []).reduce((sum, one) => sum + one.slot_count, 0)
-  const health = isReady ? healthOf(buckets, failing, lateSlots) : null
+  useHealthRefresh(['/jobs', '/dead-letters'])
+
+  // A tier may hide dead letters.
+  const hasLetters = !(letters.error instanceof ApiProblem && letters.error.status === 403)
+  const staleSince = useStaleSince([activity, failing, late, ...(hasLetters ? [letters] : [])])
+  const buckets = useLast(activity.data)?.activity
+  const error =
+    activity.error ?? failing.error ?? late.error ?? forecast.error ?? (hasLetters ? letters.error : null)
+  const lateSlots = late.data?.late.reduce((sum, one) => sum + one.slot_count, 0)
+  const tiles = tilesOf({
+    failing: countOf(failing.data),
+    deadLetters: hasLetters ? countOf(letters.data) : null,
+    late: lateSlots,
+    activity: buckets,
+  })
+  const lettersByJob = useMemo(() => sumByJob(clusters.data), [clusters.data])
+  const isLive = staleSince === null
+  const failingTotal = failing.data?.pagination.total ?? 0
+  const flakyTotal = flaky.data?.pagination.total ?? 0
   return (
-    <Page
-      title="Now"
-      lead={
-        health === null ? undefined : (
-          <span className={`health health-${health.tone}`}>{health.sentence}</span>
-        )
-      }
-    >
+    <Page title="Now" lead={staleSince === null ? undefined : <StaleLine since={staleSince} />}>
       {error !== null && <ErrorBox error={error} />}
-      {!isReady && error === null && <Loading />}
-      {health?.tone === 'quiet' && forecast.data?.jobs_seen === 0 && <FirstJob />}
-      {activity.data !== undefined && <ActivityCard buckets={buckets} />}
-      {forecast.data !== undefined && <ForecastCard forecast={forecast.data} />}
-      <div className="grid-2 now-grid">
-        {failures.data !== undefined && <FailuresCard failures={failures.data.failures} />}
-        <div className="now-column">
-          <RunningCard />
-          {late.data !== undefined && <LateCard late={late.data.late} />}
+      {failing.data === undefined && error === null && <Loading />}
+      <div className={isLive ? 'now' : 'now now-stale'}>
+        <Tiles tiles={tiles} />
+        {isLive && buckets !== undefined && isQuiet(buckets) && forecast.data?.jobs_seen === 0 && (
+          <FirstJob />
+        )}
+        {failing.data !== undefined && failingTotal > 0 && (
+          <BrokenJobs jobs={failing.data.jobs} total={failingTotal} letters={lettersByJob} />
+        )}
+        {isLive && failing.data !== undefined && failingTotal === 0 && <AllWell>No job is failing.</AllWell>}
+        {flaky.data !== undefined && flakyTotal > 0 && (
+          <RecoveredJobs jobs={flaky.data.jobs} total={flakyTotal} />
+        )}
+        <div className="grid-2 now-grid">
+          <RunningCard isLive={isLive} />
+          {late.data !== undefined && <LateCard late={late.data.late} isLive={isLive} />}
         </div>
+        {buckets !== undefined && <ActivityCard buckets={buckets} />}
+        {forecast.data !== undefined && <ForecastCard forecast={forecast.data} />}
       </div>
     </Page>
   )
+}
+
+function StaleLine({ since }: { since: number }) {
+  const mode = useStore(timeMode)
+  const now = useNow()
+  return (
+    <span className="stale-line" role="status">
+      The server does not answer. Everything below is as of{' '}
+      {formatTime(since, mode === 'UTC' ? 'UTC' : 'local', now)}.
+    </span>
+  )
+}
+
+function countOf(list: Pick<JobList, 'pagination'> | undefined): Counted | undefined {
+  return list && { total: list.pagination.total, capped: list.pagination.total_capped }
+}
+
+function sumByJob(clusters: DeadLetterClusterList | undefined): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const { job_id: jobId, count } of clusters?.clusters ?? [])
+    sums.set(jobId, (sums.get(jobId) ?? 0) + count)
+  return sums
 }
 
 function FirstJob() {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ActivityItem } from '@carillon/contract/activity.ts'
 import type { Pulse } from '../../live/live.ts'
 import { minutesOf } from './activity.ts'
-import { healthOf } from './health.ts'
+import { isQuiet, tilesOf } from './health.ts'
 
 const bucket = (change: Partial<ActivityItem>): ActivityItem => ({
   at: '2026-11-17T12:00:00Z',
@@ -34,18 +34,36 @@ const pulse = (as_of: string, succeeded: number): Pulse => ({
 })
 const now = Date.parse('2026-11-17T12:02:30Z')
 
-test('the health sentence counts ended executions, failing jobs and executions that began in time', () => {
-  const buckets = [bucket({ succeeded: 400, failed: 12, started: 400, within_1s: 396 })]
-  assert.deepEqual(healthOf(buckets, 3, 0), {
-    tone: 'bad',
-    sentence: '412 executions in the last hour, 3 failing jobs, 99 % began within 1 s.',
-  })
-  assert.equal(healthOf(buckets, 0, 0).tone, 'good')
-  assert.match(healthOf(buckets, 0, 2).sentence, /no job is failing.*2 late or missed\.$/)
+const none = { total: 0, capped: false }
+
+test('the tiles count failing jobs, dead letters, late slots and executions that began on time', () => {
+  const activity = [bucket({ succeeded: 400, failed: 12, started: 400, within_1s: 396 })]
+  const trouble = { failing: { total: 3, capped: false }, deadLetters: { total: 10_000, capped: true } }
+  const tiles = tilesOf({ ...trouble, late: 2, activity })
+  assert.deepEqual(
+    tiles.map(({ name, value, tone }) => [name, value, tone]),
+    [
+      ['Failing', '3', 'bad'],
+      ['Dead letters', '10,000+', 'warn'],
+      ['Late', '2', 'warn'],
+      ['On time', '99 %', 'good'],
+    ],
+  )
+  assert(isQuiet([]) && !isQuiet(activity))
 })
 
-test('an hour in which nothing ran is quiet, not good', () => {
-  assert.deepEqual(healthOf([], 0, 0), { tone: 'quiet', sentence: 'Nothing ran in the last hour.' })
+test('a tile says nothing before it knows, and there is none for dead letters that the tier hides', () => {
+  const tiles = tilesOf({ failing: undefined, deadLetters: null, late: undefined, activity: undefined })
+  assert.deepEqual(
+    tiles.map(({ name, value }) => [name, value]),
+    [
+      ['Failing', null],
+      ['Late', null],
+      ['On time', null],
+    ],
+  )
+  const [failing, , , onTime] = tilesOf({ failing: none, deadLetters: none, late: 0, activity: [] })
+  assert.deepEqual([failing!.value, failing!.tone, onTime!.value], ['0', 'good', '–'])
 })
 
 test('every minute has its place, and the last one is the present one', () => {

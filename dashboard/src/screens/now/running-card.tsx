@@ -3,7 +3,7 @@ import type { Execution, ExecutionSearch } from '@carillon/contract/execution.ts
 import { Link } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
 import { ExecutionLink } from '../../components/links.tsx'
-import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { Card, ErrorBox } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Elapsed } from '../../components/time.tsx'
 import { formatCount } from '../../lib/format.ts'
@@ -14,7 +14,8 @@ const shownMax = 6
 /** An execution that has run for less has hardly reported any progress. */
 const askProgressAfterMs = 5_000
 
-export function RunningCard() {
+/** `isLive`: the server answers, so that nothing to show means that nothing runs. */
+export function RunningCard({ isLive }: { isLive: boolean }) {
   const found = useGet<ExecutionSearch>('/executions', {
     query: { status: 'RUNNING', limit: 50 },
     everyMs: 10_000,
@@ -36,8 +37,10 @@ export function RunningCard() {
         )
       }
     >
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {running.length === 0 && found.data !== undefined && <Empty title="Nothing runs at the moment." />}
+      {isLive && found.error !== null && <ErrorBox error={found.error} />}
+      {isLive && running.length === 0 && found.data !== undefined && found.error === null && (
+        <p className="dim">Nothing running.</p>
+      )}
       <ul className="item-list">
         {running.slice(0, shownMax).map((execution) => (
           <li key={execution.execution_id}>
