@@ -61,10 +61,16 @@ test('the log stands on the clock of the page and says which, as a chart does', 
   await page.goto(`/executions/${executionId}`)
   const log = page.getByRole('region', { name: 'Log' })
   // "ago" is chosen, and means the local clock.
-  await log.getByText(`1 line, times in CET`).or(log.getByText(`1 line, times in CEST`)).waitFor()
+  await log
+    .getByText(/Times in CES?T$/)
+    .first()
+    .waitFor()
   await log.getByText(berlin).waitFor()
   await page.getByRole('button', { name: 'UTC', exact: true }).click()
-  await log.getByText('1 line, times in UTC').waitFor()
+  await log
+    .getByText(/Times in UTC$/)
+    .first()
+    .waitFor()
   await log.getByText(at.toISOString().slice(11, 19)).waitFor()
 
   await page.goto('/sla')

@@ -110,11 +110,11 @@ test('all dead letters with the same error are redriven at a rate, with progress
   await page.getByRole('button', { name: 'Redrive Many letters, HTTP_ERROR' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('5 dead letters').waitFor()
-  await dialog.getByRole('textbox', { name: 'How many a second' }).fill('2')
+  await dialog.getByRole('textbox', { name: 'Rate (per second)' }).fill('2')
   await dialog.getByText(/^It takes about \d.* s\./).waitFor()
   await dialog.getByRole('button', { name: 'Redrive 5' }).click()
   const progress = page.getByRole('region', { name: /^Operation/ })
-  await progress.getByText('5 of 5 done').waitFor()
+  await progress.getByText('5 of 5 sent again').waitFor()
   await progress.getByRole('button', { name: 'Dismiss' }).click()
 })
 
@@ -130,7 +130,7 @@ test('all jobs that match a filter are paused at once, with progress, and the fi
   await page.getByRole('menuitem', { name: 'Pause all that match …' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('3 jobs').waitFor()
-  await dialog.getByRole('button', { name: 'Pause them (3)' }).click()
+  await dialog.getByRole('button', { name: 'Pause jobs (3)' }).click()
   await page
     .getByRole('region', { name: /^Operation/ })
     .getByText('3 of 3 done')

@@ -30,7 +30,7 @@ test('a job made with the builder shows its meaning while it is written, and fir
   await page.getByLabel('Cron expression').fill('0 25 * * *')
   await preview.getByRole('list', { name: 'Mistakes' }).waitFor()
 
-  await page.getByRole('radio', { name: 'Interval' }).check()
+  await page.getByRole('radio', { name: 'Interval', exact: true }).check()
   await page.getByRole('textbox', { name: 'Every', exact: true }).fill('2')
   await page.getByRole('combobox', { name: 'Unit' }).selectOption('seconds')
   await preview

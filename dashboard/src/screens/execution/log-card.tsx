@@ -31,7 +31,12 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
   return (
     <Card
       title="Log"
-      aside={<span className="dim">{lines.length === 0 ? counted : `${counted}, times in ${zone}`}</span>}
+      aside={
+        <span className="dim">
+          <span>{counted}</span>
+          {lines.length > 0 && <span> · Times in {zone}</span>}
+        </span>
+      }
     >
       <div className="log-tools">
         <input
