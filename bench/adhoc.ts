@@ -22,6 +22,12 @@ const arriveMsMax = 30_000
 const steadyShareMin = 0.9
 const goals = { p50: 5, p99: 50 }
 
+/** A job that is triggered, and its tenant; absent: the one that is there from the start. */
+export interface Triggered {
+  jobId: string
+  tenantId?: string | undefined
+}
+
 interface Sent {
   executionId: string
   sentMs: number
@@ -66,13 +72,20 @@ export async function run({ quick }: BenchOptions): Promise<void> {
 }
 
 /** Jobs that would run once a day, not within these hours. */
-async function createTriggered(client: pg.Client, { url }: TimedTarget, count: number): Promise<string[]> {
+export async function createTriggered(
+  client: pg.Client,
+  { url }: TimedTarget,
+  count: number,
+  tenantId?: string,
+): Promise<Triggered[]> {
   const firstMs = Math.ceil((Date.now() + 7_200_000) / 1_000) * 1_000
-  await registerDue(client, { tag: 'triggered', count, cron: dailyAt(firstMs), firstMs, url })
-  const { rows } = await client.query<{ job_id: string }>(
-    `SELECT job_id FROM jobs WHERE tags @> '{triggered}'`,
-  )
-  return rows.map((row) => row.job_id)
+  const tag = `triggered-${tenantId ?? 'first'}`
+  const jobs = { tag, count, cron: dailyAt(firstMs), firstMs, url }
+  await registerDue(client, { ...jobs, ...(tenantId !== undefined && { tenantId }) })
+  const { rows } = await client.query<{ job_id: string }>('SELECT job_id FROM jobs WHERE tags @> ARRAY[$1]', [
+    tag,
+  ])
+  return rows.map((row) => ({ jobId: row.job_id, tenantId }))
 }
 
 async function startSteady(client: pg.Client, { url }: TimedTarget): Promise<void> {
@@ -86,7 +99,7 @@ async function measureWindow(
   pool: Pool,
   carillon: Carillon,
   { target, steady }: { target: TimedTarget; steady: TimedTarget },
-  jobs: readonly string[],
+  jobs: readonly Triggered[],
 ): Promise<Pick<Window, 'start' | 'answer' | 'steadyPerS'>> {
   await steady.take()
   const startedMs = performance.now()
@@ -102,27 +115,27 @@ async function measureWindow(
 }
 
 /** Sends each trigger at its own time, regardless of the outcome of the one before. */
-async function sendAll(
+export async function sendAll(
   pool: Pool,
   carillon: Carillon,
-  jobs: readonly string[],
+  jobs: readonly Triggered[],
   everyMs: number,
 ): Promise<Sent[]> {
   const startMs = performance.now()
   const sent: Promise<Sent>[] = []
-  for (const [index, jobId] of jobs.entries()) {
+  for (const [index, job] of jobs.entries()) {
     await wait(Math.max(0, startMs + index * everyMs - performance.now()))
-    sent.push(trigger(pool, carillon, jobId))
+    sent.push(trigger(pool, carillon, job))
   }
   return Promise.all(sent)
 }
 
-async function trigger(pool: Pool, { key }: Carillon, jobId: string): Promise<Sent> {
+async function trigger(pool: Pool, { key }: Carillon, { jobId, tenantId }: Triggered): Promise<Sent> {
   const sentMs = monotonicMs()
   const { statusCode, body } = await pool.request({
     method: 'POST',
     path: `/api/v1/jobs/${jobId}/trigger`,
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${key}`, ...(tenantId !== undefined && { 'x-tenant-id': tenantId }) },
   })
   const answeredMs = monotonicMs()
   if (statusCode !== 202) throw new Error(`trigger: ${statusCode} ${await body.text()}`)
@@ -131,7 +144,7 @@ async function trigger(pool: Pool, { key }: Carillon, jobId: string): Promise<Se
 }
 
 /** When each of them was called first, by execution. */
-async function takeAll(target: TimedTarget, sent: readonly Sent[]): Promise<Map<string, number>> {
+export async function takeAll(target: TimedTarget, sent: readonly Sent[]): Promise<Map<string, number>> {
   const arrivals = new Map<string, number>()
   const untilMs = performance.now() + arriveMsMax
   while (true) {

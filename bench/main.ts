@@ -9,7 +9,7 @@ import { say } from './output.ts'
 const inAll = ['http', 'handlers', 'accuracy', 'adhoc', 'herd', 'scale', 'api', 'idle', 'graph']
 /** Not in all of them with --quick: no goal is measured by them. */
 const inWhole = ['idle', 'graph']
-const byName = ['client', 'endurance', 'first-job', 'isolation', 'screens', 'sdk', 'store']
+const byName = ['client', 'endurance', 'first-job', 'isolation', 'limited', 'screens', 'sdk', 'store']
 
 export interface BenchOptions {
   /** Shorter and smaller, with rougher results. */

@@ -1,0 +1,18 @@
+// Tenants for measurements: one whose tier limits the executions a minute, and one without any limit.
+import { callApi } from '../server/test/e2e/api.ts'
+import type { Carillon } from './carillon.ts'
+
+/** Returns the id of the tenant. `perMinute`: null: no limit. */
+export async function createTenantAt(
+  { url, key }: Pick<Carillon, 'url' | 'key'>,
+  name: string,
+  perMinute: number | null,
+): Promise<string> {
+  const operator = callApi(url, key)
+  const { name: _name, ...limits } = await operator.get<{ name: string }>('/tiers/unlimited')
+  if (perMinute !== null)
+    await operator.put(`/tiers/${name}`, { ...limits, executions_per_minute: perMinute })
+  const tenant = { name, tier: perMinute === null ? 'unlimited' : name }
+  const { tenant_id: tenantId } = await operator.post<{ tenant_id: string }>('/tenants', tenant, 201)
+  return tenantId
+}
