@@ -64,7 +64,7 @@ const expected = calls.map(({ status }) => status)
 
 test('the Next.js route accepts a signed call and refuses any other', async (t) => {
   const program = `
-    import { POST } from './route.mts'
+    import { POST } from "./route.mts"
     const statuses = []
     for (const { headers } of JSON.parse(process.env.CALLS!)) {
       const safe = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Buffer.from(String(value)).toString('latin1')]))
@@ -76,7 +76,7 @@ test('the Next.js route accepts a signed call and refuses any other', async (t) 
 
 test('the Express handler accepts a signed call and refuses any other', async (t) => {
   const program = `
-    import { nightly } from './server.mjs'
+    import { nightly } from "./server.mjs"
     const statuses: number[] = []
     for (const { headers } of JSON.parse(process.env.CALLS!)) {
       let status = 200
@@ -134,7 +134,7 @@ test('the receivers with an idempotency key do the work of a repeated call once'
   const folder = await makeFolder(t)
   await writeFile(join(folder, 'pay-out.mts'), blockOf('ts'))
   const again = `
-    import { payOut } from './pay-out.mts'
+    import { payOut } from "./pay-out.mts"
     const headers = { 'x-idempotency-key': 'a' }
     console.log([payOut(headers, { amount: 1 }), payOut(headers, { amount: 1 })].map(({ paid }) => paid).join())`
   assert.equal(await runCode(folder, 'ts', again, {}), 'now,before\n')
