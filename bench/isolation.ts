@@ -18,6 +18,7 @@ import {
 } from '../server/test/exhaustion/tenant-caller.ts'
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { countSlots, registerDue, withDatabase } from './due-jobs.ts'
+import { createPacedTier } from './limited-tenant.ts'
 import { wait } from './load.ts'
 import type { BenchOptions } from './main.ts'
 import { figure, say, table } from './output.ts'
@@ -39,6 +40,12 @@ const pageLoops = 16
 const pageJobs = 200
 const floodRequests = 5
 const endlessEveryMs = 5_000
+const herdJobs = 50_000
+/** Of the tenant with the herd: all but two minutes' worth waits for the budget. */
+const herdPerMinute = 1_000
+const herdLeadMs = 2_000
+/** Jobs that are deleted one by one; the tenant of more is deleted instead. */
+const deletedJobsMax = 1_000
 
 interface Attack {
   name: string
@@ -46,7 +53,7 @@ interface Attack {
   tier: string
   hosts: number
   /** Returns once it is under way; it goes on until it is disposed. */
-  start: (evil: TenantCaller, target: Target) => Promise<AsyncDisposable>
+  start: (evil: TenantCaller, target: Target, client: pg.Client) => Promise<AsyncDisposable>
 }
 
 const attacks: readonly Attack[] = [
@@ -98,6 +105,19 @@ const attacks: readonly Attack[] = [
       })
     },
   },
+  {
+    name: `${herdJobs.toLocaleString('en')} slots due at once, ${herdPerMinute.toLocaleString('en')} a minute allowed`,
+    metric: 'herd',
+    tier: 'paced',
+    hosts: 1,
+    async start({ tenantId }, target, client) {
+      const firstMs = Math.ceil((Date.now() + herdLeadMs) / 1_000) * 1_000
+      const once = { cron: '* * * * * *', firstMs, lastMs: firstMs }
+      const url = target.url('/counted')
+      await registerDue(client, { tag: 'herd', count: herdJobs, tenantId, ...once, url })
+      return nothing
+    },
+  },
 ]
 const nothing: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
@@ -125,6 +145,7 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   const rows: Record<string, unknown>[] = []
   const missed: string[] = []
   await createAttackerTier(carillon.url, carillon.key)
+  await createPacedTier(carillon, 'paced', herdPerMinute)
   await withDatabase(dataDir.path, async (client) => {
     const installation = { carillon, client, target }
     await createVictim(installation)
@@ -157,7 +178,7 @@ async function measureAttack(installation: Installation, attack: Attack, seconds
   const evil = await tenantOf(installation.carillon, attack.metric, attack.tier)
   await using target = await startTarget(attack.hosts)
   try {
-    await using _running = await attack.start(evil, target)
+    await using _running = await attack.start(evil, target, installation.client)
     await wait(attackMs)
     await target.take()
     const window = await measureWindow(installation, seconds)
@@ -194,13 +215,19 @@ async function measureWindow({ client, target }: Installation, seconds: number):
   }
 }
 
-/** Deletes the jobs of the attack, and waits until nothing of it is under way. */
+/** Deletes the jobs of the attack, or its tenant, and waits until nothing of it is under way. */
 async function endAttack({ carillon, client }: Installation, { tenantId }: TenantCaller): Promise<void> {
   const jobs = 'SELECT job_id FROM jobs WHERE tenant_id = $1'
   const { rows } = await client.query<{ job_id: string }>(jobs, [tenantId])
   const headers = { authorization: `Bearer ${carillon.key}`, 'x-tenant-id': tenantId }
-  for (const { job_id: jobId } of rows)
-    await fetch(`${carillon.url}/api/v1/jobs/${jobId}?cancel_running=true`, { method: 'DELETE', headers })
+  if (rows.length > deletedJobsMax)
+    await fetch(`${carillon.url}/api/v1/tenants/${tenantId}`, {
+      method: 'DELETE',
+      headers: { authorization: headers.authorization },
+    })
+  else
+    for (const { job_id: jobId } of rows)
+      await fetch(`${carillon.url}/api/v1/jobs/${jobId}?cancel_running=true`, { method: 'DELETE', headers })
   for (const untilMs = performance.now() + overMsMax; ; await wait(500)) {
     const { rows: found } = await client.query<{ open: boolean }>(
       `SELECT EXISTS (SELECT FROM live WHERE tenant_id = $1)
