@@ -123,3 +123,19 @@ test('with the server gone nothing reassures: the last figures stay, and say how
   await page.getByRole('list', { name: 'At a glance' }).getByText('Failing').waitFor()
   await page.getByRole('region', { name: 'Late or missed' }).waitFor()
 })
+
+test('while the results of jobs are behind, the screens say so, and not that no job is failing', async (t) => {
+  const page = await openPage(t, { server })
+  await page.route('**/api/v1/jobs?*', async (route) => {
+    const response = await route.fetch()
+    const reply = (await response.json()) as { pagination: object }
+    const pagination = { ...reply.pagination, total: 0 }
+    const json = { ...reply, jobs: [], pagination, health_as_of: '2020-01-01T00:00:00Z' }
+    await route.fulfill({ response, json })
+  })
+  await page.goto('/')
+  await page.getByText('The results of jobs are as of 2020-01-01').waitFor()
+  assert.equal(await page.getByText('No job is failing.').count(), 0)
+  await page.goto('/jobs?health=FAILING')
+  await page.getByText('The results of jobs are as of 2020-01-01').waitFor()
+})
