@@ -91,7 +91,7 @@ test('the first screen of a phone names the broken job, with its error and its a
   await dialog.getByText('3 dead letters').waitFor()
   await page.keyboard.press('Escape')
   await card.getByRole('button', { name: 'Pause Charge the cards' }).tap()
-  await page.getByRole('dialog').getByRole('button', { name: 'Pause it' }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause job' }).tap()
   await card.getByText('paused', { exact: true }).waitFor()
   await card.getByRole('link', { name: 'Open' }).tap()
   await page.waitForURL('**/executions/*')
@@ -122,4 +122,20 @@ test('with the server gone nothing reassures: the last figures stay, and say how
     assert.equal(await page.getByText(text).count(), 0, text)
   await page.getByRole('list', { name: 'At a glance' }).getByText('Failing').waitFor()
   await page.getByRole('region', { name: 'Late or missed' }).waitFor()
+})
+
+test('while the results of jobs are behind, the screens say so, and not that no job is failing', async (t) => {
+  const page = await openPage(t, { server })
+  await page.route('**/api/v1/jobs?*', async (route) => {
+    const response = await route.fetch()
+    const reply = (await response.json()) as { pagination: object }
+    const pagination = { ...reply.pagination, total: 0 }
+    const json = { ...reply, jobs: [], pagination, health_as_of: '2020-01-01T00:00:00Z' }
+    await route.fulfill({ response, json })
+  })
+  await page.goto('/')
+  await page.getByText('The results of jobs are as of 2020-01-01').waitFor()
+  assert.equal(await page.getByText('No job is failing.').count(), 0)
+  await page.goto('/jobs?health=FAILING')
+  await page.getByText('The results of jobs are as of 2020-01-01').waitFor()
 })

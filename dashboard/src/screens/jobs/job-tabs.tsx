@@ -3,6 +3,7 @@
 import type { JobList } from '@carillon/contract/job.ts'
 import type { ReactNode } from 'react'
 import { useGet } from '../../api/hooks.ts'
+import { ResultsAsOf } from '../../components/results-as-of.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
@@ -33,6 +34,7 @@ export function JobTabs({ query, children }: { query: Record<string, string>; ch
     const { filter } = jobTabs.find((tab) => tab.id === id)!
     change({ health: undefined, status: undefined, ...filter })
   }
+  const { data } = useGet<JobList>('/jobs', { query: { ...query, limit: 1 }, keep: true })
   return (
     <Tabs
       label="Jobs by health and status"
@@ -41,7 +43,12 @@ export function JobTabs({ query, children }: { query: Record<string, string>; ch
       tabs={jobTabs.map((tab) => ({
         id: tab.id,
         name: <TabName tab={tab} query={query} />,
-        panel: () => children,
+        panel: () => (
+          <>
+            <ResultsAsOf asOf={data?.health_as_of} />
+            {children}
+          </>
+        ),
       }))}
     />
   )

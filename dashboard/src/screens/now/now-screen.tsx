@@ -9,6 +9,7 @@ import { useMemo } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { ResultsAsOf, useAreResultsBehind } from '../../components/results-as-of.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { formatTime } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
@@ -52,7 +53,7 @@ export function NowScreen() {
   const late = useGet<LateList>('/late', { query: { minutes: 60, limit: 50 }, everyMs: 15_000 })
   const forecast = useGet<ForecastReply>('/forecast', { query: { hours: 24 }, everyMs: 60_000 })
   useLiveRefresh(['jobs'], ['/forecast', '/late'], 10_000)
-  useHealthRefresh(['/jobs', '/dead-letters'])
+  useHealthRefresh(['/jobs', '/dead-letters'], 10_000)
 
   // A tier may hide dead letters.
   const hasLetters = !(letters.error instanceof ApiProblem && letters.error.status === 403)
@@ -69,6 +70,8 @@ export function NowScreen() {
   })
   const lettersByJob = useMemo(() => sumByJob(clusters.data), [clusters.data])
   const isLive = staleSince === null
+  const asOf = failing.data?.health_as_of
+  const areBehind = useAreResultsBehind(asOf)
   const failingTotal = failing.data?.pagination.total ?? 0
   const flakyTotal = flaky.data?.pagination.total ?? 0
   return (
@@ -76,6 +79,7 @@ export function NowScreen() {
       {error !== null && <ErrorBox error={error} />}
       {failing.data === undefined && error === null && <Loading />}
       <div className={isLive ? 'now' : 'now now-stale'}>
+        {isLive && <ResultsAsOf asOf={asOf} />}
         <Tiles tiles={tiles} />
         {isLive && buckets !== undefined && isQuiet(buckets) && forecast.data?.jobs_seen === 0 && (
           <FirstJob />
@@ -83,7 +87,9 @@ export function NowScreen() {
         {failing.data !== undefined && failingTotal > 0 && (
           <BrokenJobs jobs={failing.data.jobs} total={failingTotal} letters={lettersByJob} />
         )}
-        {isLive && failing.data !== undefined && failingTotal === 0 && <AllWell>No job is failing.</AllWell>}
+        {isLive && failing.data !== undefined && failingTotal === 0 && !areBehind && (
+          <AllWell>No job is failing.</AllWell>
+        )}
         {flaky.data !== undefined && flakyTotal > 0 && (
           <RecoveredJobs jobs={flaky.data.jobs} total={flakyTotal} />
         )}
