@@ -138,12 +138,12 @@ test('all jobs that match a filter are paused at once, with progress, and the fi
   const table = page.getByRole('table', { name: 'Jobs' })
   await untilCount(table.getByText('paused'), 3)
 
-  await page.getByRole('button', { name: 'active', exact: true }).click()
+  await page.getByRole('tab', { name: 'Completed 0' }).click()
   await page.getByText('No job matches.').waitFor()
   await page.reload()
   await page.getByText('No job matches.').waitFor()
   assert.equal(await page.getByRole('searchbox', { name: 'Tag', exact: true }).inputValue(), tag)
-  await page.getByRole('button', { name: 'active', pressed: true }).click()
+  await page.getByRole('tab', { name: 'All 3' }).click()
   await untilCount(table.getByText('paused'), 3)
 })
 
