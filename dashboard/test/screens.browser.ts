@@ -40,7 +40,7 @@ test('on a phone a person runs a job, retries an execution and pauses a job', as
   await page.getByRole('heading', { level: 1 }).getByText('succeeded').waitFor()
   const first = page.url()
   await page.getByRole('button', { name: 'Retry', exact: true }).tap()
-  await page.getByRole('button', { name: 'Retry', exact: true }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).tap()
   await page.waitForURL((url) => url.href !== first)
   await page.getByRole('heading', { level: 1 }).getByText('succeeded').waitFor()
   await page.getByRole('link', { name: 'On call' }).tap()
