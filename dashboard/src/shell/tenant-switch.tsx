@@ -12,6 +12,7 @@ import { useStore } from '../lib/store.ts'
 export function TenantSwitch({ session }: { session: Session }) {
   const chosen = useStore(chosenTenant)
   const navigate = useNavigate()
+  const searched = useSearch({ strict: false }) as Record<string, unknown>
   const tenants = useTenants(session)
   const isAlone = tenants.length < 2 && chosen === null
   if (!session.operator || isAlone) return <span className="tenant">{session.tenant.name}</span>
@@ -27,7 +28,8 @@ export function TenantSwitch({ session }: { session: Session }) {
       onText={(tenantId) => {
         // A job, an execution and a filter are of one tenant: the list that the screen belongs to is of each.
         const screen = location.pathname.split('/')[1] ?? ''
-        const search = { [tenantParameter]: tenantForAddress(session, tenantId) ?? undefined }
+        const tab = location.pathname === `/${screen}` ? searched['tab'] : undefined
+        const search = { tab, [tenantParameter]: tenantForAddress(session, tenantId) ?? undefined }
         void navigate({ to: `/${screen}`, search: search as never })
       }}
     />

@@ -88,7 +88,7 @@ function ClusterItem({ cluster, query, onRedrive }: ClustersProps & { cluster: C
         )}
         <Button
           aria-pressed={isOn}
-          aria-label={isOn ? `Show all, not only ${name}` : `Show only these of ${name}`}
+          aria-label={isOn ? `Show all, not only ${name}` : `Show only these: ${name}`}
           onClick={() =>
             change(
               isOn
