@@ -77,7 +77,10 @@ function DaysCard({ path }: { path: string }) {
       ) : (
         <>
           <DaysChart days={days} />
-          <DaysTable days={days} />
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys. */}
+          <section className="usage-days" aria-label="Executions by day" tabIndex={0}>
+            <DaysTable days={days} />
+          </section>
         </>
       )}
     </Card>
